@@ -1,6 +1,7 @@
-/** Lists the commands that change how plans are carried out: pause, resume, abort, rollback, retry, start, hold, unhold, approve and accept. */
+/** Lists the commands that change how plans are carried out: upgrade, pause, resume, abort, rollback, retry, start, hold, unhold, approve and accept. */
 
 import { Argument, InvalidArgumentError, Option } from 'commander';
+import { DIALECT_NAMES } from '../api/refit/upgrade-policy.ts';
 import type { ControlFlags } from '../cli/controls/control-command.ts';
 import type { RollBackFlags } from '../cli/controls/roll-back.ts';
 import * as common from '../cli/options.ts';
@@ -37,8 +38,12 @@ export const CONTROL_COMMANDS: readonly DialectSpec[] = [
     options: [
       ...common.CONNECTION_OPTIONS,
       new Option(
+        '--dialect <name>',
+        'the dialect that is meant, if several could give the version',
+      ).choices(DIALECT_NAMES),
+      new Option(
         '--plan <kind/name>',
-        'the plan to write, if several things could get the version',
+        'the only plan to write; default: all that install the version',
       ),
       new Option(
         '--from <address>',

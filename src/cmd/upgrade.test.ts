@@ -1,138 +1,53 @@
-/** Tests `refit upgrade` for k0s and for Plans of Rancher, on an API server in memory and with a server of files. */
+/** Tests `refit upgrade` for k0s, and the choice between several dialects. */
 import { createHash } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { installDefinitions } from '../../sandbox/cluster/objects.ts';
-import { startSandboxPlane } from '../../sandbox/cluster/plane.ts';
-import { buildCattlePlan } from '../../test/support/builders/cattle-plans.ts';
-import { buildControlNode, buildNode } from '../../test/support/builders/nodes.ts';
+import { STATUS, UpgradeCluster } from '../../test/support/upgrade-cluster.ts';
 import { type Plan, plans } from '../api/autopilot/plan.ts';
-import type { CattlePlan } from '../api/cattle/plan.ts';
-import { cattlePlans } from '../api/kinds.ts';
+import { updateConfigs } from '../api/autopilot/update-config.ts';
 import type { UpgradeFlags } from '../cli/contract/upgrade-way.ts';
-import { plainOutput } from '../cli/output.ts';
-import { upgrade } from '../cli/upgrade/upgrade-command.ts';
-import { MODULES } from '../dialects/modules.ts';
 import { ROLLS_BACK_ANNOTATION } from '../engine/model/earlier-versions.ts';
-import type { KubeClient } from '../kube/client.ts';
-import { loadClusterConfig } from '../kube/config/kubeconfig.ts';
-import { type KubeObject, namespaces, nodes, type Resource } from '../kube/resources.ts';
-import { describeProblem, ifFound, ifNew } from '../kube/status-error.ts';
-import { createClient } from '../kube/transport/http-client.ts';
-import { controlNodes } from '../signal/names.ts';
-import { systemClock } from '../util/clock.ts';
+import { ifFound } from '../kube/status-error.ts';
 
 const OLD = 'v1.36.3+k0s.0';
 const NEW = 'v1.36.4+k0s.0';
-const NAMESPACE = 'system-upgrade';
-const things = new AsyncDisposableStack();
-/** What the server of files has, by path. */
-const files = new Map<string, string>();
-let client: KubeClient;
-let kubeconfig: string;
-let place = '';
-
+const K3S = 'v1.36.3+k3s1';
+const NEXT_K3S = 'v1.36.4+k3s1';
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+let cluster: UpgradeCluster;
 
 beforeAll(async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'refit-upgrade-'));
-  things.defer(async () => await rm(folder, { recursive: true }));
-  const plane = await startSandboxPlane(folder);
-  things.defer(async () => await plane.stop());
-  kubeconfig = await plane.kubeconfig('admin');
-  client = things.use(createClient(await loadClusterConfig({ path: kubeconfig })));
-  await installDefinitions(client, systemClock);
-  await ifNew(client.create(namespaces, { metadata: { name: NAMESPACE } }));
-  const server = createServer((request, response) => {
-    const body = files.get(request.url ?? '');
-    response.writeHead(body === undefined ? 404 : 200).end(body);
-  });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  things.defer(() => void server.close());
-  place = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  cluster = await UpgradeCluster.start();
 });
-
-afterAll(async () => await things.disposeAsync());
-
-beforeEach(async () => {
-  files.clear();
-  for (const resource of [plans, nodes, controlNodes] as readonly Resource[])
-    for (const { metadata } of (await client.listAll(resource)).items)
-      await ifFound(client.delete(resource, metadata.name));
-  for (const { metadata } of (await client.listAll(cattlePlans)).items)
-    await ifFound(client.delete(cattlePlans, metadata.name, { namespace: NAMESPACE }));
-});
-
-const OPTIONS = { type: 'merge', subresource: 'status' } as const;
-
-async function put(resource: Resource, object: KubeObject, status: object): Promise<void> {
-  const { uid: _uid, resourceVersion: _version, ...metadata } = object.metadata;
-  await client.create(resource, { ...object, metadata });
-  await client.patch(resource, metadata.name, { status }, OPTIONS);
-}
-
-async function putNode(
-  name: string,
-  kubeletVersion: string,
-  labels = {},
-  annotations = {},
-): Promise<void> {
-  const named = { 'kubernetes.io/hostname': name, ...labels };
-  const node = buildNode(name, { labels: named, annotations });
-  await put(nodes, node, { nodeInfo: { kubeletVersion } });
-}
-
-async function putController(name: string, k0sVersion: string): Promise<void> {
-  await put(controlNodes, buildControlNode(name), { k0sVersion });
-}
-
-interface Outcome {
-  readonly said: string;
-  readonly error: string;
-}
-
-async function upgrading(version: string, flags: Partial<UpgradeFlags> = {}): Promise<Outcome> {
-  let said = '';
-  const write = (piece: string): void => {
-    said += piece;
-  };
-  const output = { ...plainOutput, write };
-  const abort = new AbortController().signal;
-  const parts = { modules: MODULES, clock: systemClock, output, abort, environment: {} };
-  const all = { kubeconfig, apiPort: 6443, yes: true, ready: false, ...flags };
-  const error = await upgrade(version, all, parts).then(
-    () => '',
-    (failure: unknown) => describeProblem(failure).line,
-  );
-  return { said: said.replaceAll(/\s+/g, ' '), error: error.replaceAll(/\s+/g, ' ') };
-}
+beforeEach(async () => await cluster.clear());
+afterAll(async () => await cluster[Symbol.asyncDispose]());
 
 const present = async (): Promise<Plan | undefined> =>
-  await ifFound(client.get(plans, 'autopilot'));
+  await ifFound(cluster.client.get(plans, 'autopilot'));
 
 function publish(version: string, list?: string): void {
-  files.set(`/${version}/k0s-${version}-amd64`, `k0s ${version}`);
-  if (list !== undefined) files.set(`/${version}/sha256sums.txt`, list);
+  cluster.files.set(`/${version}/k0s-${version}-amd64`, `k0s ${version}`);
+  if (list !== undefined) cluster.files.set(`/${version}/sha256sums.txt`, list);
 }
 
 test('the first Plan selects all nodes, with the digest of the published list', async () => {
-  await putController('c1', OLD);
-  await putNode('w1', OLD);
+  await cluster.putController('c1', OLD);
+  await cluster.putNode('w1', OLD);
   publish(NEW, `${'ab'.repeat(32)} *k0s-${NEW}-amd64\n${'cd'.repeat(32)}  k0s-${NEW}-arm64\n`);
-  const { said, error } = await upgrading(NEW, { from: `${place}/` });
+  const { said, error } = await cluster.upgrading(NEW, { from: `${cluster.place}/` });
   expect(error).toBe('');
-  expect(said).toContain(`sha256 ${'ab'.repeat(32)} from the list ${place}/${NEW}/sha256sums.txt`);
+  expect(said).toContain(
+    `sha256 ${'ab'.repeat(32)} from the list ${cluster.place}/${NEW}/sha256sums.txt`,
+  );
   expect(said).toContain('It selects 1 controller and 1 worker, and upgrades one at a time.');
   expect((await present())?.spec.commands).toEqual([
     {
       k0supdate: {
         version: NEW,
         platforms: {
-          'linux-amd64': { url: `${place}/${NEW}/k0s-${NEW}-amd64`, sha256: 'ab'.repeat(32) },
+          'linux-amd64': {
+            url: `${cluster.place}/${NEW}/k0s-${NEW}-amd64`,
+            sha256: 'ab'.repeat(32),
+          },
         },
         targets: {
           controllers: { discovery: { selector: {} }, limits: { concurrent: 1 } },
@@ -143,78 +58,181 @@ test('the first Plan selects all nodes, with the digest of the published list', 
   ]);
 });
 
-test.each([
-  ['there is no list', undefined],
-  ['the list lacks the file', `${'ab'.repeat(32)}  k0s-${NEW}-arm64\n`],
-  ['the line of the file has no digest', `nothing  k0s-${NEW}-amd64\n`],
-])('the digest is that of the file if %s', async (_title, list) => {
-  await putNode('w1', OLD);
+test('the digest is that of the file if there is no list, and plain http is told as such', async () => {
+  await cluster.putNode('w1', OLD);
+  publish(NEW);
+  const { said } = await cluster.upgrading(NEW, { from: cluster.place });
+  expect(said).toContain(`sha256 ${sha256(`k0s ${NEW}`)} from the file itself, because`);
+  expect(said).toContain('Everybody on the network path of plain http');
+});
+
+test('upper-case digests of a list count, too', async () => {
+  await cluster.putNode('w1', OLD);
+  publish(NEW, `${'AB'.repeat(32)}  k0s-${NEW}-amd64\n`);
+  expect((await cluster.upgrading(NEW, { from: cluster.place })).said).toContain(
+    `sha256 ${'ab'.repeat(32)} from`,
+  );
+});
+
+/** Returns the beginning of an ELF file for this machine. */
+const elf = (machine: number): string =>
+  `\x7fELF${'\0'.repeat(14)}${String.fromCharCode(machine)}\0`;
+
+test.each<[string, string, string | undefined, string]>([
+  ['whose list lacks it', 'k0s', `${'ab'.repeat(32)}  k0s-${NEW}-arm64\n`, 'has no sha256 of k0s-'],
+  ['whose line in the list has no digest', 'k0s', `none  k0s-${NEW}-amd64\n`, 'has no sha256 of'],
+  ['that is the page of a login', '<html>login</html>', undefined, 'sent HTML instead of the file'],
+  ['that is empty', '', undefined, 'the file is empty'],
+  ['for another processor', elf(183), undefined, 'the file is for another processor than amd64'],
+])('a file %s is refused, and nothing is written', async (_title, body, list, message) => {
+  await cluster.putNode('w1', OLD);
   publish(NEW, list);
-  const { said } = await upgrading(NEW, { from: place });
-  expect(said).toContain(`sha256 ${sha256(`k0s ${NEW}`)} from the file, because no list has it`);
+  cluster.files.set(`/${NEW}/k0s-${NEW}-amd64`, body);
+  expect((await cluster.upgrading(NEW, { from: cluster.place })).error).toContain(message);
+  expect(await present()).toBeUndefined();
+});
+
+test('a file for the right processor is accepted', async () => {
+  await cluster.putNode('w1', OLD);
+  publish(NEW);
+  cluster.files.set(`/${NEW}/k0s-${NEW}-amd64`, elf(62));
+  expect((await cluster.upgrading(NEW, { from: cluster.place })).error).toBe('');
+});
+
+test('a server that fails to give the list is not a server without a list', async () => {
+  await cluster.putNode('w1', OLD);
+  publish(NEW);
+  cluster.broken.add(`/${NEW}/sha256sums.txt`);
+  expect((await cluster.upgrading(NEW, { from: cluster.place })).error).toContain('answered 503');
+  expect(await present()).toBeUndefined();
+});
+
+test.each<[string, string]>([
+  ['{version}', 'has placeholders, but not {version}'],
+  ['{arch}', 'has placeholders, but not {arch}'],
+])('an address without %s is refused if it needs it', async (missing, message) => {
+  await cluster.putNode('w1', OLD);
+  await cluster.putNode('w2', OLD, { 'kubernetes.io/arch': 'arm64' });
+  const from = `${cluster.place}/{version}/{arch}/{os}/k0s`.replace(missing, 'x');
+  expect((await cluster.upgrading(NEW, { from })).error).toContain(message);
+});
+
+test('an address with a password is refused, and the password is not shown', async () => {
+  await cluster.putNode('w1', OLD);
+  const { error } = await cluster.upgrading(NEW, { from: 'https://user:secret@example.com' });
+  expect(error).toContain('must have no user and no password');
+  expect(error).not.toContain('secret');
+});
+
+test('a Plan after one whose address has an encoded plus sign has such an address, too', async () => {
+  await cluster.putNode('w1', OLD);
+  const path = (version: string) => `/${version.replace('+', '%2B')}/k0s`;
+  cluster.files.set(path(NEW), 'k0s');
+  await putPlan('Completed', {}, `${cluster.place}${path(OLD)}`);
+  const { error } = await cluster.upgrading(NEW);
+  expect(error).toBe('');
+  const [command] = (await present())?.spec.commands ?? [];
+  expect(command?.k0supdate?.platforms['linux-amd64']?.url).toBe(`${cluster.place}${path(NEW)}`);
+});
+
+test('a last Plan whose address names no version does not send the download elsewhere', async () => {
+  await cluster.putNode('w1', OLD);
+  await putPlan('Completed', {}, `${cluster.place}/k0s`);
+  const { error } = await cluster.upgrading(NEW);
+  expect(error).toContain('does not name its version v1.36.3+k0s.0');
+  expect(error).toContain('say it with --from');
+});
+
+test('labels and annotations of the author stay on the Plan, and those of Refit go', async () => {
+  await cluster.putNode('w1', OLD);
+  publish(NEW);
+  await putPlan('Completed', { 'example.com/team': 'shop', 'upgrade.refit.dev/pause': 'true' });
+  expect((await cluster.upgrading(NEW)).error).toBe('');
+  expect((await present())?.metadata.annotations).toEqual({ 'example.com/team': 'shop' });
+});
+
+test('an UpdateConfig that may replace the Plan is named', async () => {
+  await cluster.putNode('w1', OLD);
+  publish(NEW);
+  const upgradeStrategy = { type: 'cron', cron: '0 0 * * *' } as const;
+  const apiVersion = 'autopilot.k0sproject.io/v1beta2';
+  const config = {
+    apiVersion,
+    kind: 'UpdateConfig',
+    metadata: { name: 'stable' },
+    spec: { upgradeStrategy },
+  };
+  await cluster.client.create(updateConfigs, config);
+  const { said } = await cluster.upgrading(NEW, { from: cluster.place, dryRun: 'client' });
+  await cluster.client.delete(updateConfigs, 'stable');
+  expect(said).toContain('UpdateConfig stable follows a channel');
 });
 
 test('a controller that is a Node, too, and a Node with Windows are no workers of the Plan', async () => {
-  await putController('c1', OLD);
-  await putNode('c1', OLD);
-  await putNode('w1', OLD);
-  await putNode('win', OLD, { 'kubernetes.io/os': 'windows' });
+  await cluster.putController('c1', OLD);
+  await cluster.putNode('c1', OLD);
+  await cluster.putNode('w1', OLD);
+  await cluster.putNode('win', OLD, { 'kubernetes.io/os': 'windows' });
   publish(NEW);
-  await upgrading(NEW, { from: place });
+  await cluster.upgrading(NEW, { from: cluster.place });
   const [command] = (await present())?.spec.commands ?? [];
   expect(command?.k0supdate?.targets.workers?.discovery).toEqual({ static: { nodes: ['w1'] } });
 });
 
 const TYPE_OF_PLAN = { apiVersion: 'autopilot.k0sproject.io/v1beta2', kind: 'Plan' };
 
-async function putPlan(state: string | undefined, annotations = {}): Promise<Plan> {
+async function putPlan(
+  state: string | undefined,
+  annotations = {},
+  url = `${cluster.place}/${OLD}/k0s-${OLD}-amd64`,
+): Promise<Plan> {
   const k0supdate = {
     version: OLD,
-    platforms: { 'linux-amd64': { url: `${place}/${OLD}/k0s-${OLD}-amd64` } },
+    platforms: { 'linux-amd64': { url } },
     targets: { workers: { discovery: { static: { nodes: ['w1'] } }, limits: { concurrent: 3 } } },
   };
-  const plan = await client.create(plans, {
+  const plan = await cluster.client.create(plans, {
     ...TYPE_OF_PLAN,
     metadata: { name: 'autopilot', annotations },
     spec: { id: 'before', timestamp: 'now', commands: [{ k0supdate }] },
   });
   if (state === undefined) return plan;
   const status = { state, commands: [{ id: 0, state, k0supdate: {} }] };
-  return await client.patch(plans, 'autopilot', { status }, OPTIONS);
+  return await cluster.client.patch(plans, 'autopilot', { status }, STATUS);
 }
 
 test('an ended Plan is replaced, and the new one has its targets and its addresses', async () => {
-  await putNode('w1', OLD);
+  await cluster.putNode('w1', OLD);
   publish(NEW);
   const old = await putPlan('Completed');
-  const { said, error } = await upgrading(NEW);
+  const { said, error } = await cluster.upgrading(NEW);
   expect(error).toBe('');
   expect(said).toContain('Plan autopilot, which has ended, is replaced');
-  expect(said).toContain('kubectl replace --force -f plan.yaml');
+  expect(said).toContain(`kubectl --kubeconfig ${cluster.kubeconfig} replace --force -f plan.yaml`);
   const made = await present();
   expect(made?.metadata.uid).not.toBe(old.metadata.uid);
   const [command] = made?.spec.commands ?? [];
   expect(command?.k0supdate?.platforms['linux-amd64']?.url).toBe(
-    `${place}/${NEW}/k0s-${NEW}-amd64`,
+    `${cluster.place}/${NEW}/k0s-${NEW}-amd64`,
   );
   expect(command?.k0supdate?.targets.workers?.limits?.concurrent).toBe(3);
 });
 
 test('the targets of a Plan that rolled back are not those of an upgrade', async () => {
-  await putNode('w1', OLD);
-  await putNode('w2', OLD);
+  await cluster.putNode('w1', OLD);
+  await cluster.putNode('w2', OLD);
   publish(NEW);
   await putPlan('Completed', { [ROLLS_BACK_ANNOTATION]: 'uid/run' });
-  await upgrading(NEW, { from: place });
+  await cluster.upgrading(NEW, { from: cluster.place });
   const [command] = (await present())?.spec.commands ?? [];
   expect(command?.k0supdate?.targets.workers?.discovery).toEqual({ selector: {} });
 });
 
 test('a Plan that has not ended is not replaced, and the error names what ends it', async () => {
-  await putNode('w1', OLD);
+  await cluster.putNode('w1', OLD);
   publish(NEW);
   const old = await putPlan('SchedulableWait');
-  const { error } = await upgrading(NEW, { from: place });
+  const { error } = await cluster.upgrading(NEW, { from: cluster.place });
   expect(error).toContain('has not ended (follow it with `refit status --watch`, or end it with');
   expect((await present())?.metadata.uid).toBe(old.metadata.uid);
 });
@@ -229,26 +247,29 @@ test.each<[string, string, Partial<UpgradeFlags>, string]>([
   ],
   ['a version that is not published', NEW, {}, 'answered 404 Not Found (check the version, or say'],
   ['an older version', 'v1.36.1+k0s.0', {}, 'use refit rollback'],
-  ['an address that is no address', NEW, { from: 'here' }, '--from must be an https address'],
+  ['an address that is no address', NEW, { from: 'here' }, '--from must be an address'],
+  ['a name of no plan', NEW, { plan: 'plan/typo' }, 'no plan plan/typo can get another version'],
 ])('%s is refused with what helps', async (_title, version, flags, error) => {
-  await putNode('w1', OLD);
+  await cluster.putNode('w1', OLD);
   publish('v1.36.1+k0s.0');
-  const outcome = await upgrading(version, { from: place, ...flags });
+  const outcome = await cluster.upgrading(version, { from: cluster.place, ...flags });
   expect(outcome.error).toContain(error);
   expect(await present()).toBeUndefined();
 });
 
 const indexOf = (version: string, more = ''): string =>
-  `version: ${version}\ndownloadURLs:\n  - {os: linux, arch: amd64, k0s: "${place}/k0s", k0sSha256: ${'ab'.repeat(32)}}\n${more}`;
+  `version: ${version}\ndownloadURLs:\n  - {os: linux, arch: amd64, k0s: "${cluster.place}/k0s", k0sSha256: ${'ab'.repeat(32)}}\n${more}`;
 
 test('the index of a channel has the files of its version', async () => {
-  await putNode('w1', OLD);
-  files.set('/stable/index.yaml', indexOf(NEW));
-  const { said, error } = await upgrading(NEW, { from: `${place}/stable/index.yaml` });
+  await cluster.putNode('w1', OLD);
+  cluster.files.set('/stable/index.yaml', indexOf(NEW));
+  const { said, error } = await cluster.upgrading(NEW, {
+    from: `${cluster.place}/stable/index.yaml`,
+  });
   expect([error, said]).toEqual(['', expect.stringContaining('from the channel')]);
   const [command] = (await present())?.spec.commands ?? [];
   expect(command?.k0supdate?.platforms).toEqual({
-    'linux-amd64': { url: `${place}/k0s`, sha256: 'ab'.repeat(32) },
+    'linux-amd64': { url: `${cluster.place}/k0s`, sha256: 'ab'.repeat(32) },
   });
 });
 
@@ -260,9 +281,9 @@ test.each<[string, string, string]>([
     'has withdrawn v1.36.4+k0s.0: it loses data',
   ],
 ])('the index of a channel with %s writes nothing', async (_title, version, message) => {
-  await putNode('w1', OLD);
-  files.set('/stable/index.yaml', indexOf(version));
-  const { error } = await upgrading(NEW, { from: `${place}/stable/index.yaml` });
+  await cluster.putNode('w1', OLD);
+  cluster.files.set('/stable/index.yaml', indexOf(version));
+  const { error } = await cluster.upgrading(NEW, { from: `${cluster.place}/stable/index.yaml` });
   expect(error).toContain(message);
   expect(await present()).toBeUndefined();
 });
@@ -276,124 +297,33 @@ test.each<[string, Partial<UpgradeFlags>, string]>([
     'Nothing was written: this was a dry run, which the API server checked',
   ],
 ])('%s writes nothing', async (_title, flags, text) => {
-  await putNode('w1', OLD);
+  await cluster.putNode('w1', OLD);
   publish(NEW);
-  const { said, error } = await upgrading(NEW, { from: place, ...flags });
+  const { said, error } = await cluster.upgrading(NEW, { from: cluster.place, ...flags });
   expect([error, said]).toEqual(['', expect.stringContaining(text)]);
   expect(await present()).toBeUndefined();
 });
 
 test('without a terminal and without --yes nothing is written', async () => {
-  await putNode('w1', OLD);
+  await cluster.putNode('w1', OLD);
   publish(NEW);
-  expect((await upgrading(NEW, { from: place, yes: false })).error).toContain('pass --yes');
+  expect((await cluster.upgrading(NEW, { from: cluster.place, yes: false })).error).toContain(
+    'pass --yes',
+  );
   expect(await present()).toBeUndefined();
 });
 
-async function putCattle(name: string, spec: Parameters<typeof buildCattlePlan>[1]): Promise<void> {
-  const { metadata, ...plan } = buildCattlePlan(name, spec);
-  const { uid: _uid, creationTimestamp: _created, ...rest } = metadata;
-  await client.create(cattlePlans, { ...plan, metadata: rest }, { namespace: NAMESPACE });
-}
-
-const cattle = async (name: string): Promise<CattlePlan> =>
-  await client.get(cattlePlans, name, { namespace: NAMESPACE });
-
-const K3S = 'v1.36.3+k3s1';
-const NEXT_K3S = 'v1.36.4+k3s1';
-const installer = { upgrade: { image: 'registry.example.com/rancher/k3s-upgrade' } };
-
-test('the version is written into all Plans that install K3s, and into no others', async () => {
-  await putNode('w1', K3S);
-  await putCattle('servers', { ...installer, version: K3S });
-  await putCattle('agents', { ...installer, version: K3S });
-  await putCattle('kernel', { version: '6.1' });
-  const { said, error } = await upgrading(NEXT_K3S);
-  expect(error).toBe('');
-  expect(said).toContain(`Plan system-upgrade/servers changes from ${K3S} to ${NEXT_K3S}.`);
-  expect(said).toContain('kubectl patch plans.upgrade.cattle.io servers -n system-upgrade');
-  const names = ['servers', 'agents', 'kernel'];
-  const versions = await Promise.all(names.map(async (name) => (await cattle(name)).spec?.version));
-  expect(versions).toEqual([NEXT_K3S, NEXT_K3S, '6.1']);
-  expect((await upgrading(NEXT_K3S)).error).toContain('so nothing is left to write');
-});
-
-test('a Plan is named with --plan, and the others keep their versions', async () => {
-  await putNode('w1', K3S);
-  await putCattle('servers', { ...installer, version: K3S });
-  await putCattle('agents', { ...installer, version: K3S });
-  expect((await upgrading(NEXT_K3S, { plan: 'plan/agents' })).error).toBe('');
-  expect((await cattle('agents')).spec?.version).toBe(NEXT_K3S);
-  expect((await cattle('servers')).spec?.version).toBe(K3S);
-});
-
-test.each<[string, Parameters<typeof buildCattlePlan>[1], string, string]>([
-  [
-    'a channel',
-    { ...installer, version: '', channel: 'https://channels.example.com/stable' },
-    NEXT_K3S,
-    'follows the channel',
-  ],
-  [
-    'a tag in its image',
-    { version: K3S, upgrade: { image: `rancher/k3s-upgrade:v1.36.3-k3s1` } },
-    NEXT_K3S,
-    'names its version itself',
-  ],
-  [
-    'K3s, and a version without a build',
-    { ...installer, version: K3S },
-    'v1.36.4',
-    'write for example refit upgrade v1.36.4+k3s1',
-  ],
-])(
-  'a Plan with %s is not changed, and the error says why',
-  async (_title, spec, version, message) => {
-    await putNode('w1', K3S);
-    await putCattle('servers', spec);
-    expect((await upgrading(version)).error).toContain(message);
-    expect((await cattle('servers')).spec?.version).toBe(spec?.version);
-  },
-);
-
-test('without a Plan for K3s, one for the servers and one for the agents are created', async () => {
-  await putNode('s1', K3S, { 'node-role.kubernetes.io/control-plane': 'true' });
-  await putNode('a1', K3S);
-  const { said, error } = await upgrading(NEXT_K3S);
-  expect(error).toBe('');
-  expect(said).toContain('Plan system-upgrade/server-plan is created');
-  expect((await cattle('server-plan')).spec?.nodeSelector?.matchExpressions?.[0]?.operator).toBe(
-    'In',
-  );
-  const { spec } = await cattle('agent-plan');
-  expect([spec?.version, spec?.prepare?.args]).toEqual([NEXT_K3S, ['prepare', 'server-plan']]);
-});
-
-test('a blocker of refit ready stops the upgrade, unless it is accepted with a reason', async () => {
-  // The kubelet of this version no longer has the flag.
-  const next = 'v1.37.0+k3s1';
-  const removed = { 'k3s.io/node-args': JSON.stringify(['agent', '--kubelet-arg=containerd=/x']) };
-  await putNode('w1', K3S, {}, removed);
-  await putCattle('servers', { ...installer, version: K3S });
-  const { error } = await upgrading(next, { ready: true });
-  expect(error).toContain('to start all the same, pass --accept settings=REASON');
-  expect((await cattle('servers')).spec?.version).toBe(K3S);
-  const accept = ['settings=the flag goes next week'];
-  expect((await upgrading(next, { ready: true, accept })).error).toBe('');
-  expect((await cattle('servers')).spec?.version).toBe(next);
-});
-
 test('several things that could get the version are a choice, and each is named with its flags', async () => {
-  await putNode('w1', OLD);
-  await putNode('a1', K3S);
-  expect((await upgrading(NEXT_K3S)).error).toContain(
-    `refit upgrade ${NEXT_K3S} --plan plan/autopilot`,
+  await cluster.putNode('w1', OLD);
+  await cluster.putNode('a1', K3S);
+  expect((await cluster.upgrading(NEXT_K3S)).error).toContain(
+    `refit upgrade ${NEXT_K3S} --dialect autopilot`,
   );
 });
 
 test('a cluster without anything to upgrade says what was looked for', async () => {
-  await putNode('w1', 'v1.36.3');
-  expect((await upgrading('v1.36.4')).error).toContain(
+  await cluster.putNode('w1', 'v1.36.3');
+  expect((await cluster.upgrading('v1.36.4')).error).toContain(
     'name its manifest: refit upgrade v1.36.4 -m',
   );
 });
@@ -415,6 +345,6 @@ test.each<[string, string, Partial<UpgradeFlags>, string]>([
   ],
   ['-o yaml with a dry run', NEW, { output: 'yaml', dryRun: 'client' }, 'it needs no --dry-run'],
 ])('%s is refused before anything is read', async (_title, version, flags, message) => {
-  const outcome = await upgrading(version, { kubeconfig: '/none', ...flags });
+  const outcome = await cluster.upgrading(version, { kubeconfig: '/none', ...flags });
   expect(outcome.error).toContain(message);
 });

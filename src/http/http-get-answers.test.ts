@@ -119,7 +119,8 @@ test.each<[number, string, boolean]>([
     `${host} answered ${words}`,
     isTransient,
   ]);
-  expect(error.name).toBe(isTransient ? 'TransientError' : 'Error');
+  expect(error.name).toBe(isTransient ? 'TransientError' : 'AnswerRefusal');
+  if (!isTransient) expect(error).toMatchObject({ status });
 });
 
 test('a server that hangs up is worth a retry, and the cause is kept', async () => {

@@ -14,6 +14,17 @@ export class TransientError extends Error {
   override readonly name = 'TransientError';
 }
 
+/** The server refused the request with a status after which a retry cannot help. */
+export class AnswerRefusal extends Error {
+  override readonly name = 'AnswerRefusal';
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
 /** The most redirects of one request. Go's HTTP client, which the autopilot of k0s uses, has the same limit. */
 const MAX_REDIRECTS = 10;
 const ANSWERS = [200, 206, 304, 416];
@@ -147,7 +158,7 @@ export function codeOf(error: unknown): string {
 
 function refusal(status: number, who: string): Error {
   const message = `${who} answered ${status} ${http.STATUS_CODES[status] ?? ''}`.trim();
-  return isTransient(status) ? new TransientError(message) : new Error(message);
+  return isTransient(status) ? new TransientError(message) : new AnswerRefusal(status, message);
 }
 
 /** Returns true for the status of an error after which a retry may help. */

@@ -19,6 +19,7 @@ const READ = [
   'src/coordination/tool-presence.ts',
   'src/dialects/autopilot/command/controller-command.ts',
   'src/dialects/autopilot/command/migration-facts.ts',
+  'src/dialects/autopilot/command/upgrade-k0s.ts',
   'src/dialects/capi/command/held-owners.ts',
   'src/dialects/capi/command/machine-controls.ts',
   'src/dialects/capi/command/roll-back-machines.ts',

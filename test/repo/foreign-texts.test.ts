@@ -32,6 +32,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   'coordination/kured-lock.ts': 'an annotation, whose size the API server limits',
   'dialects/autopilot/plan/readiness.ts': 'parseForeignYaml: at most 64 KiB',
   'dialects/autopilot/plan/removed-apis.ts': API_SERVER,
+  'dialects/capi/command/upgrade-machines.ts': API_SERVER,
   'dialects/capi/hooks/hook-service.ts':
     'the body of a request of Cluster API, which authenticates with its certificate',
   'dialects/capi/hooks/updaters/hook-patch.ts':

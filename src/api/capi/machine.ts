@@ -48,7 +48,12 @@ export interface ControlPlane extends KubeObject {
 export const CONTROL_PLANE_GROUP = 'controlplane.cluster.x-k8s.io';
 
 export interface Cluster extends KubeObject {
-  spec?: { paused?: boolean; topology?: { version?: string } };
+  spec?: {
+    paused?: boolean;
+    topology?: { version?: string };
+    /** Newer versions of the API have the group, and earlier ones the group with its version. */
+    controlPlaneRef?: { apiGroup?: string; apiVersion?: string; kind?: string; name?: string };
+  };
 }
 
 export const clusters = namespaced<Cluster>('cluster.x-k8s.io/v1beta2', 'Cluster');

@@ -11,6 +11,8 @@ import type { ReadyTargetWay } from './ready-target.ts';
 import type { SessionDialect } from './session-dialect.ts';
 
 export interface UpgradeFlags extends ConnectionFlags, DryRunFlags {
+  /** The dialect that is meant, if several could give the version. */
+  readonly dialect?: string;
   /** The plan to write, such as `plan/autopilot`. */
   readonly plan?: string;
   /** Where the files of the new version are published. */
@@ -46,7 +48,7 @@ export interface UpgradeDraft {
 
 /** One thing in the cluster that can get another version. */
 export interface UpgradeChoice {
-  /** The flags that choose it, such as `--plan plan/autopilot`. */
+  /** The flags that choose it, such as `--dialect autopilot`. */
   readonly words: string;
   /** Rejects if the version cannot be written now: a rollout runs, or nothing is left to do. */
   draft(version: string): Promise<UpgradeDraft>;

@@ -159,10 +159,10 @@ export async function writeUnlessChanged(
     if ((await unlessError(isConflict)(written)) === true) return;
     present = await client.get(dialect.plans, name, { namespace, abort });
     if (present.metadata.uid !== uid || !sameJson(specOf(present), specOf(plan)))
-      refuse('the plan was changed meanwhile, so nothing was written: run this again');
+      refuse('the plan was changed meanwhile, so it was not written: run this again');
     refuseOpenPlan(await inspect(seen, present, viewParts, now));
   }
-  refuse('the plan changed during each attempt, so nothing was written: run this again');
+  refuse('the plan changed during each attempt, so it was not written: run this again');
 }
 
 function specOf(plan: object): unknown {

@@ -17,7 +17,7 @@ export async function writeInOrder<T>(
       throw new RefitError(
         'REFIT_CONTROL',
         `${listed(written)} is written, and ${titleOf(each)} is not: ${messageOf(error)}`,
-        { hint: 'run this again', cause: error },
+        { hint: 'see both with `refit status`, and run this again', cause: error },
       );
     }
     written.push(titleOf(each));

@@ -1,7 +1,8 @@
 /** Implements `refit upgrade VERSION`: finds what can get the version, shows what that would do, asks, and writes it. */
 import type { KubeClient } from '../../kube/client.ts';
+import { isAlreadyExists, isNotFound } from '../../kube/status-error.ts';
 import { type AccessQuestion, mayI } from '../../ready/access.ts';
-import { EXIT, RefitError } from '../../util/errors.ts';
+import { EXIT, messageOf, RefitError } from '../../util/errors.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import { printable } from '../../util/printable.ts';
 import { parseVersion } from '../../util/version.ts';
@@ -24,26 +25,25 @@ const refuse = (message: string, hint?: string): never => {
 
 /** Resolves with the exit code. */
 export async function upgrade(
-  version: string,
+  wanted: string,
   flags: UpgradeFlags,
   parts: UpgradeParts,
 ): Promise<number> {
-  checkFlags(version, flags);
-  const ways = parts.modules.map((each) => each.upgrade);
-  if (flags.manifest !== undefined) {
-    const [way] = ways.filter(({ kind }) => kind === 'file');
-    if (way?.kind !== 'file') return refuse('no dialect upgrades hosts by a manifest');
-    return await (await way.load())(version, flags, parts);
-  }
+  checkFlags(wanted, flags);
+  const version = wanted.startsWith('v') ? wanted : `v${wanted}`;
+  if (flags.manifest !== undefined) return await upgradeFile(version, flags, parts);
   const accepted = readAccepted(flags.accept ?? []);
-  const choices = ways.filter((way) => way.kind === 'objects');
+  const choices = parts.modules
+    .filter(({ name }) => flags.dialect === undefined || name === flags.dialect)
+    .map((each) => each.upgrade)
+    .filter((way) => way.kind === 'objects');
   // A management cluster of Cluster API may have nothing of Refit.
   const sessionParts = { ...parts, worksWithoutPlans: true };
   await inSession(flags, sessionParts, 'refit-upgrade', async (session) => {
     const found = await Promise.all(
       choices.map(async (way) => await (await way.load())(session, flags, { ...parts, accepted })),
     );
-    const draft = await chosen(found.flat(), version, session).draft(version);
+    const draft = await chosen(found.flat(), version, flags, session).draft(version);
     await carryOut(draft, flags, session, parts);
   });
   return EXIT.ok;
@@ -77,9 +77,15 @@ const LOOKED_FOR =
 function chosen(
   choices: readonly UpgradeChoice[],
   version: string,
+  { plan }: UpgradeFlags,
   { loaded }: Session,
 ): UpgradeChoice {
   const [first, ...others] = choices;
+  if (first === undefined && plan !== undefined)
+    return refuse(
+      `no plan ${plan} can get another version by this command`,
+      'see the names of the plans with `refit status`, or leave --plan out',
+    );
   if (first === undefined)
     return refuse(
       `there is nothing here that refit upgrade can give another version; it looks for ${LOOKED_FOR}`,
@@ -107,23 +113,64 @@ async function carryOut(
   if (flags.dryRun !== 'client') await refuseWithoutRights(draft.needs, client, abort);
   say(parts, draft.said);
   const reasons = await draft.preview();
-  // A command is not wrapped, so that it can be copied.
-  const commands = draft.kubectl.map((line) => `  ${printable(line)}`);
-  parts.output.write(`${['', 'kubectl would do the same with:', ...commands, ''].join('\n')}\n`);
   if (reasons.length > 0)
     throw new RefitError('REFIT_CONTROL', 'the upgrade was not started, and nothing was written', {
       problems: reasons,
       hint: 'see the preview above; to go back to an earlier version, use refit rollback',
     });
+  // A command is not wrapped, so that it can be copied.
+  const commands = draft.kubectl.map((line) => `  ${printable(line)}`);
+  parts.output.write(`${['', 'kubectl would do the same with:', ...commands, ''].join('\n')}\n`);
   if (flags.dryRun === 'client') return say(parts, dryRunLines(flags));
-  await draft.write(true);
+  await written(draft, true);
   if (flags.dryRun === 'server') return say(parts, dryRunLines(flags));
   const question = 'Start this upgrade?';
   const unasked = 'refit upgrade asks before it writes, and this is no terminal: pass --yes';
   if (flags.yes !== true && !(await isConfirmed(question, { unasked, abort })))
     return say(parts, ['Nothing was written.']);
-  await draft.write(false);
+  // The cluster may have changed while the person was reading. So all writes are checked again before the first of them.
+  await written(draft, true);
+  await written(draft, false);
   say(parts, draft.next);
+}
+
+/** Writes the draft. What somebody else has done meanwhile is told as such. */
+async function written(draft: UpgradeDraft, dryRun: boolean): Promise<void> {
+  try {
+    await draft.write(dryRun);
+  } catch (error) {
+    if (!isNotFound(error) && !isAlreadyExists(error)) throw error;
+    throw new RefitError('REFIT_CONTROL', `the upgrade cannot be written: ${messageOf(error)}`, {
+      hint: 'look at what exists with `refit status`, and run this again',
+      cause: error,
+    });
+  }
+}
+
+/** Writes the version into the file that --manifest names. */
+async function upgradeFile(
+  version: string,
+  flags: UpgradeFlags,
+  parts: UpgradeParts,
+): Promise<number> {
+  const [way] = parts.modules.map((each) => each.upgrade).filter(({ kind }) => kind === 'file');
+  if (way?.kind !== 'file') return refuse('no dialect upgrades hosts by a manifest');
+  const { kubeconfig, context, as, accept, ready, dialect, dryRun } = flags;
+  const useless = Object.entries({
+    '--kubeconfig': kubeconfig,
+    '--context': context,
+    '--as': as,
+    '--accept': accept,
+    '--no-ready': ready === false ? true : undefined,
+    '--dialect': dialect,
+    '--dry-run=server': dryRun === 'server' ? true : undefined,
+  }).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+  if (useless.length > 0)
+    throw new RefitError(
+      'REFIT_USAGE',
+      `${listed(useless)}: with --manifest the command changes a file, and asks no cluster`,
+    );
+  return await (await way.load())(version, flags, parts);
 }
 
 /** Rejects with all rights that the user lacks. */

@@ -1,6 +1,8 @@
 /** What people can do about a Plan of k0s. */
+
 import type { Guidance } from '../../cli/contract/guidance.ts';
 import type { AdvisedPlan, PlanRunner } from '../../cli/contract/plan-runner.ts';
+import { shellWord } from '../../util/shell-word.ts';
 import { AGENT_LIMIT } from '../shared/agent-limit.ts';
 import { rollBackPlan } from '../shared/roll-back-advice.ts';
 
@@ -45,9 +47,4 @@ function anew({ name, rollsBackRun, updateConfig }: AdvisedPlan): Guidance {
     clause: `delete the Plan, and apply it again only if UpdateConfig ${updateConfig} does not exist any more: while it exists, it creates another Plan for the newest release of its channel (refit updates shows when)`,
     commands: [deletion],
   };
-}
-
-/** Returns the text as one word of a shell. A user chooses the id of a run, so it may have spaces. */
-function shellWord(text: string): string {
-  return /^[\w.:@/+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -6,6 +6,7 @@ import {
   planKind,
   plans,
 } from '../../../api/autopilot/plan.ts';
+import { updateConfigs } from '../../../api/autopilot/update-config.ts';
 import type {
   UpgradeChoice,
   UpgradeChoices,
@@ -16,14 +17,17 @@ import type {
 import { type Inspection, inspectAll, shownAt } from '../../../cli/status/observe.ts';
 import type { Session } from '../../../cli/status/status-session.ts';
 import { stateOf } from '../../../cli/status/text.ts';
+import { connectionWords } from '../../../cli/upgrade/connection-words.ts';
 import { previewPlans } from '../../../cli/upgrade/preview-plans.ts';
 import type { World } from '../../../engine/contract/world.ts';
 import { ROLLS_BACK_ANNOTATION } from '../../../engine/model/earlier-versions.ts';
 import { isFinal } from '../../../engine/model/rollout.ts';
-import { apiVersionOf, nodes } from '../../../kube/resources.ts';
+import { apiVersionOf, nodes, type ObjectMeta } from '../../../kube/resources.ts';
+import { ifAllowed, ifFound } from '../../../kube/status-error.ts';
 import { rfc3339 } from '../../../util/clock.ts';
 import { RefitError } from '../../../util/errors.ts';
 import { counted, listed } from '../../../util/phrases.ts';
+import { shellWord } from '../../../util/shell-word.ts';
 import { parseVersion } from '../../../util/version.ts';
 import { autopilot } from '../plan/autopilot-dialect.ts';
 import { type PresentNode, presentNodes } from '../plan/roll-back-plan.ts';
@@ -31,27 +35,34 @@ import { publishedFiles } from './published-files.ts';
 import { checkReplacement, replacePlan } from './replace-plan.ts';
 import { refuseOtherLeader } from './roll-back-command.ts';
 
-const PLAN_WORDS = `plan/${PLAN_NAME}`;
+/** The names by which commands know the Plan. */
+const NAMES: readonly string[] = ['', 'plan/', 'autopilot/'].map((kind) => `${kind}${PLAN_NAME}`);
 
 function refuse(message: string, hint: string): never {
   throw new RefitError('REFIT_CONTROL', message, { hint });
 }
 
 /** There is one choice, because k0s carries out only the Plan `autopilot`. */
-export const upgradeK0s: UpgradeChoices = async (session, flags, parts) => {
+export const upgradeK0s: UpgradeChoices = async (session, flags, parts) =>
+  await Promise.resolve(choicesOf(session, flags, parts));
+
+function choicesOf(
+  session: Session,
+  flags: UpgradeFlags,
+  parts: UpgradeParts,
+): readonly UpgradeChoice[] {
   if (flags.cluster !== undefined) return [];
-  if (flags.plan !== undefined && ![PLAN_WORDS, PLAN_NAME].includes(flags.plan.toLowerCase()))
-    return [];
+  if (flags.plan !== undefined && !NAMES.includes(flags.plan.toLowerCase())) return [];
   const loaded = session.loaded.find(({ dialect }) => dialect.plans === plans);
   const present = loaded === undefined ? [] : presentNodes(loaded.world).filter(isOfK0s);
-  if (loaded === undefined || present.length === 0) return await Promise.resolve([]);
+  if (loaded === undefined || present.length === 0) return [];
   const { world } = loaded;
   const choice: UpgradeChoice = {
-    words: `--plan ${PLAN_WORDS}`,
+    words: `--dialect ${autopilot.name}`,
     draft: async (version) => await draftOf(version, { session, world, present, flags, parts }),
   };
   return [choice];
-};
+}
 
 function isOfK0s({ role, version }: PresentNode): boolean {
   return role === 'controller' || parseVersion(version)?.build.startsWith('k0s') === true;
@@ -68,6 +79,7 @@ interface Situation {
 async function draftOf(version: string, situation: Situation): Promise<UpgradeDraft> {
   const { session, world, present, flags, parts } = situation;
   const { clock, environment, abort } = parts;
+  refuseWithoutFiles(present);
   if (parseVersion(version)?.build.startsWith('k0s.') !== true)
     refuse(
       `a version of k0s has its build, found ${version}`,
@@ -85,19 +97,26 @@ async function draftOf(version: string, situation: Situation): Promise<UpgradeDr
     );
   const platforms = platformsOf(present);
   const last = updateOf(old);
+  const followed = await updateConfigsIn(session);
   const files = await publishedFiles(
     { version, platforms, from: flags.from, last },
-    { environment, abort },
+    { clock, environment, abort },
   );
   const { targets, sentence } = targetsFor(present, last, world.list(nodes).length);
+  const after =
+    old !== undefined && isRollBack(old)
+      ? ['The Plan before it rolled back some nodes, so its selection is not kept.']
+      : [];
   const k0supdate: K0sUpdate = { version, platforms: files.platforms, targets };
   const plan: Plan = {
     apiVersion: apiVersionOf(plans),
     kind: plans.kind,
-    metadata: { name: PLAN_NAME },
+    metadata: { name: PLAN_NAME, ...ownMetadata(old) },
     spec: { id: rfc3339(now), timestamp: 'now', commands: [{ k0supdate }] },
   };
   const title = `Plan ${PLAN_NAME}`;
+  const words = connectionWords(flags);
+  const from = flags.from === undefined ? '' : ` --from ${shellWord(flags.from)}`;
   const verbs = old === undefined ? ['create'] : ['patch', 'delete', 'create'];
   const { group, plural: resource } = plans;
   return {
@@ -106,14 +125,25 @@ async function draftOf(version: string, situation: Situation): Promise<UpgradeDr
       old === undefined
         ? `${title} is created for ${version}.`
         : `${title}, which has ended, is replaced by one for ${version}; the NodeRollout keeps the history.`,
+      ...after,
       sentence,
+      ...followed.map(
+        (name) =>
+          `UpdateConfig ${name} follows a channel, and may replace this Plan by one for the release of its channel. See refit updates.`,
+      ),
       ...files.said,
       ...bundleSentence(old),
     ],
-    needs: verbs.map((verb) => ({ verb, group, resource })),
+    needs: verbs.map((verb) => ({
+      verb,
+      group,
+      resource,
+      // The rights of a creation cannot name the object.
+      ...(verb === 'create' ? {} : { name: PLAN_NAME }),
+    })),
     kubectl: [
-      `refit upgrade ${version}${flags.from === undefined ? '' : ` --from '${flags.from}'`} -o yaml > plan.yaml`,
-      old === undefined ? 'kubectl create -f plan.yaml' : 'kubectl replace --force -f plan.yaml',
+      `refit upgrade ${version}${from}${words} -o yaml > plan.yaml`,
+      `kubectl${words} ${old === undefined ? 'create' : 'replace --force'} -f plan.yaml`,
     ],
     preview: async () =>
       await previewPlans(session, [{ place: title, kind: planKind, object: plan }], flags, parts),
@@ -151,25 +181,69 @@ function isAt({ version, installed, proven }: PresentNode, wanted: string): bool
   return [version, installed, proven].includes(wanted);
 }
 
-/** Returns the platforms for which k0s has files. Throws REFIT_CONTROL if a controller or all nodes have another one. */
-function platformsOf(present: readonly PresentNode[]): string[] {
+/** k0s has files for Linux alone. */
+function hasFile({ platform }: PresentNode): boolean {
+  return platform?.startsWith('linux-') === true;
+}
+
+/** Throws REFIT_CONTROL if the platform of a node is not known, or if k0s has no file for a controller or for any node. */
+function refuseWithoutFiles(present: readonly PresentNode[]): void {
   const untold = present.filter(({ platform }) => platform === undefined).map(({ name }) => name);
   if (untold.length > 0)
     refuse(
       `${listed(untold)}: the labels kubernetes.io/os and kubernetes.io/arch do not say the platform`,
       'wait until the nodes have registered, or write the Plan yourself',
     );
-  const all = present.flatMap(({ platform }) => platform ?? []);
-  return [...new Set(all.filter((platform) => platform.startsWith('linux-')))].toSorted();
+  const without = present.filter((node) => !hasFile(node));
+  const controllers = without.filter(({ role }) => role === 'controller');
+  if (controllers.length > 0 || without.length === present.length)
+    refuse(
+      `k0s has no file for the platform of ${listed((controllers.length > 0 ? controllers : without).map(({ name }) => name))}`,
+      'upgrade these nodes by hand',
+    );
 }
 
-/** Returns what the last Plan did, if another Plan can follow it. A Plan that rolled back lists only some nodes. */
+function platformsOf(present: readonly PresentNode[]): string[] {
+  const all = present.filter(hasFile).flatMap(({ platform }) => platform ?? []);
+  return [...new Set(all)].toSorted();
+}
+
+/** Resolves with the names of the UpdateConfigs, which make Plans of their own; with none if the user may not list them. */
+async function updateConfigsIn({ client, abort }: Session): Promise<readonly string[]> {
+  const found = await ifAllowed(ifFound(client.listAll(updateConfigs, { abort })));
+  return (found?.items ?? []).map(({ metadata: { name } }) => name);
+}
+
+/** Returns the labels and annotations of the last Plan that its author chose. Those of Refit and kubectl are about that Plan alone. */
+function ownMetadata(old: Inspection | undefined): Pick<ObjectMeta, 'labels' | 'annotations'> {
+  const { labels, annotations = {} } = old?.plan.metadata ?? {};
+  const own = Object.entries(annotations).filter(
+    ([key]) => !/^(?:upgrade\.refit\.dev|kubectl\.kubernetes\.io)\//.test(key),
+  );
+  return {
+    ...(labels === undefined ? {} : { labels }),
+    ...(own.length === 0 ? {} : { annotations: Object.fromEntries(own) }),
+  };
+}
+
+/**
+ * Returns what the last Plan did, if another Plan can follow it. A Plan that rolled back lists only some nodes. Throws
+ * REFIT_CONTROL if the Plan has several updates, because each of them has nodes and limits of its own.
+ */
 function updateOf(old: Inspection | undefined): K0sUpdate | undefined {
-  if (old === undefined) return undefined;
-  const { spec, metadata } = old.plan as Plan;
-  if (metadata.annotations?.[ROLLS_BACK_ANNOTATION] !== undefined) return undefined;
+  if (old === undefined || isRollBack(old)) return undefined;
+  const { spec } = old.plan as Plan;
   const updates = spec.commands.flatMap(({ k0supdate }) => k0supdate ?? []);
-  return updates.length === 1 ? updates[0] : undefined;
+  if (updates.length > 1)
+    refuse(
+      `the last Plan has ${updates.length} updates with nodes and limits of their own`,
+      'change their versions and files yourself, and apply the Plan with kubectl replace --force -f',
+    );
+  return updates[0];
+}
+
+function isRollBack({ plan }: Inspection): boolean {
+  return plan.metadata.annotations?.[ROLLS_BACK_ANNOTATION] !== undefined;
 }
 
 function bundleSentence(old: Inspection | undefined): string[] {
@@ -196,9 +270,7 @@ function targetsFor(
   if (last !== undefined)
     return { targets: last.targets, sentence: 'It selects the same nodes as the Plan before it.' };
   const controllers = present.filter(({ role }) => role === 'controller');
-  const workers = present.filter(
-    ({ role, platform }) => role === 'worker' && platform?.startsWith('linux-') === true,
-  );
+  const workers = present.filter((node) => node.role === 'worker' && hasFile(node));
   const names = workers.map(({ name }) => name).toSorted();
   const all = { selector: {} };
   const discovery = workers.length === nodes ? all : { static: { nodes: names } };

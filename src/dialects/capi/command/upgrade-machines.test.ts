@@ -13,8 +13,9 @@ import {
   machines,
   SET_LABELS,
 } from '../../../api/capi/machine.ts';
-import type { UpgradeFlags } from '../../../cli/contract/upgrade-way.ts';
+import type { UpgradeDraft, UpgradeFlags } from '../../../cli/contract/upgrade-way.ts';
 import { plainOutput } from '../../../cli/output.ts';
+import type { Session } from '../../../cli/status/status-session.ts';
 import { upgrade } from '../../../cli/upgrade/upgrade-command.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { loadClusterConfig } from '../../../kube/config/kubeconfig.ts';
@@ -28,6 +29,7 @@ import { describeProblem, ifFound } from '../../../kube/status-error.ts';
 import { createClient } from '../../../kube/transport/http-client.ts';
 import { systemClock } from '../../../util/clock.ts';
 import { MODULES } from '../../modules.ts';
+import { upgradeMachines } from './upgrade-machines.ts';
 
 const OLD = 'v1.36.2';
 const NEW = 'v1.36.3';
@@ -74,7 +76,8 @@ const OF_BLUE = { [CLUSTER_NAME]: 'blue' };
 
 /** Puts the Cluster `blue` with one control-plane Machine and one worker. `made` are the versions of the Machines. */
 async function putBlue(plane: string, workers: string, made: readonly string[] = [plane, workers]) {
-  await put(clusters, 'blue', {});
+  const controlPlaneRef = { apiGroup: controlPlanes.group, kind: controlPlanes.kind, name: 'cp' };
+  await put(clusters, 'blue', { controlPlaneRef });
   const { metadata } = await put(controlPlanes, 'cp', { version: plane }, { labels: OF_BLUE });
   const [ofPlane, ofWorkers] = made;
   const owner = {
@@ -180,6 +183,84 @@ test('several Clusters are a choice, and the flags name one of them', async () =
   expect((await upgrading()).error).toContain(`refit upgrade ${NEW} --cluster green -n default`);
   expect((await upgrading({ ...YAML, cluster: 'green' })).said).toContain('name: green');
   expect((await upgrading({ cluster: 'red' })).error).toContain('there is no Cluster default/red');
+});
+
+test('MachineDeployments of a Cluster that names no control plane are not written', async () => {
+  await put(clusters, 'blue', {});
+  const more = { labels: { ...OF_BLUE, [SET_LABELS.deployment]: 'md' } };
+  await put(
+    machineDeployments,
+    'md',
+    { template: { spec: { version: OLD } } },
+    { labels: OF_BLUE },
+  );
+  await put(machines, 'md-1', { clusterName: 'blue', version: OLD }, more);
+  expect((await upgrading(YAML)).error).toContain('Cluster default/blue names no control plane');
+});
+
+test('a managed control plane without Machines gets the version before the workers', async () => {
+  await putBlue(OLD, OLD);
+  await client.delete(machines, 'cp-1', { namespace });
+  expect((await upgrading(YAML)).said).toContain('kind: KubeadmControlPlane');
+});
+
+test('the workers wait while the status of the control plane has an older version', async () => {
+  await putBlue(NEW, OLD);
+  const status = { status: { version: OLD } };
+  await client.patch(controlPlanes, 'cp', status, { type: 'merge', namespace });
+  expect((await upgrading(YAML)).error).toContain('its API servers have v1.36.2');
+});
+
+test('a topology waits for its objects, and a paused Cluster is refused', async () => {
+  await put(clusters, 'blue', { topology: { version: NEW } });
+  await put(
+    machineDeployments,
+    'md',
+    { template: { spec: { version: OLD } } },
+    { labels: OF_BLUE },
+  );
+  expect((await upgrading(YAML, 'v1.37.0')).error).toContain(
+    'MachineDeployment default/md has v1.36.2',
+  );
+  await client.patch(clusters, 'blue', { spec: { paused: true } }, { type: 'merge', namespace });
+  expect((await upgrading(YAML, 'v1.37.0')).error).toContain('is paused, so nothing would happen');
+});
+
+test('an older version is refused with what goes back', async () => {
+  await putBlue(NEW, NEW);
+  expect((await upgrading(YAML, 'v1.36.1')).error).toContain('use refit rollback machine/NAME');
+});
+
+/** Returns a draft of the only choice, without the preview. */
+async function draftOf(version: string): Promise<UpgradeDraft> {
+  const flags = { kubeconfig, apiPort: 6443 };
+  const abort = new AbortController().signal;
+  const output = plainOutput;
+  const parts = { modules: MODULES, clock: systemClock, output, abort, environment: {} };
+  const session = { client, abort, loaded: [] } as unknown as Session;
+  const [choice] = await upgradeMachines(session, flags, parts);
+  if (choice === undefined) throw new Error('there is nothing to choose');
+  return await choice.draft(version);
+}
+
+test('the version is written although a controller has written the status meanwhile', async () => {
+  await putBlue(OLD, OLD);
+  const draft = await draftOf(NEW);
+  const status = { status: { readyReplicas: 1 } };
+  await client.patch(controlPlanes, 'cp', status, { type: 'merge', namespace });
+  await draft.write(true);
+  expect(await versions()).toEqual([OLD, OLD]);
+  await draft.write(false);
+  expect(await versions()).toEqual([NEW, OLD]);
+});
+
+test('the version is not written over one that somebody else has written meanwhile', async () => {
+  await putBlue(OLD, OLD);
+  const draft = await draftOf(NEW);
+  const spec = { spec: { version: 'v1.36.9' } };
+  await client.patch(controlPlanes, 'cp', spec, { type: 'merge', namespace });
+  await expect(draft.write(false)).rejects.toThrow('got another version meanwhile');
+  expect(await versions()).toEqual(['v1.36.9', OLD]);
 });
 
 test('a preview that fails writes nothing', async () => {

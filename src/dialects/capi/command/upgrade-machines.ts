@@ -6,7 +6,9 @@
 import {
   CLUSTER_NAME,
   type Cluster,
+  CONTROL_PLANE_GROUP,
   CONTROL_PLANE_LABEL,
+  type ControlPlane,
   clusters,
   type Machine,
   machineDeployments,
@@ -22,6 +24,7 @@ import type {
 import { reportOn } from '../../../cli/ready/ready-command.ts';
 import { verdictOf } from '../../../cli/ready/render.ts';
 import type { Session } from '../../../cli/status/status-session.ts';
+import { connectionWords } from '../../../cli/upgrade/connection-words.ts';
 import { writeInOrder } from '../../../cli/upgrade/in-order.ts';
 import { blockerReasons } from '../../../cli/upgrade/preview-plans.ts';
 import {
@@ -31,10 +34,11 @@ import {
   namespaced,
   type Resource,
 } from '../../../kube/resources.ts';
-import { ifAllowed, ifFound } from '../../../kube/status-error.ts';
+import { ifAllowed, ifFound, isConflict } from '../../../kube/status-error.ts';
 import type { ReadyReport } from '../../../ready/finding.ts';
-import { EXIT, RefitError } from '../../../util/errors.ts';
+import { EXIT, RefitError, unlessError } from '../../../util/errors.ts';
 import { counted, listed } from '../../../util/phrases.ts';
+import { compareVersionTexts } from '../../../util/version.ts';
 import { memberOf } from '../../../versions/settings.ts';
 import { previewMachines } from './preview-machines.ts';
 import { withCluster } from './ready-cluster.ts';
@@ -106,7 +110,8 @@ async function draftOf(
     labelSelector,
     abort: parts.abort,
   });
-  const plane = await controlPlaneOf(items, namespace, situation);
+  refusePaused(cluster);
+  const plane = await controlPlaneOf(cluster, items, namespace, situation);
   const deployments = await deploymentsOf(items, namespace, labelSelector, situation);
   const hasTopology = cluster.spec?.topology !== undefined;
   const topology: Owner = {
@@ -116,7 +121,10 @@ async function draftOf(
     machines: [],
   };
   for (const owner of [...plane, ...deployments]) refuseIfMoving(owner);
+  if (hasTopology) refuseIfBehind(topology, [...plane, ...deployments]);
+  else refuseWithoutPlane(cluster, plane, version);
   const step = hasTopology ? [topology] : nextStep(version, plane, deployments);
+  for (const owner of step) refuseOlder(owner, version);
   const behind = step.filter((owner) => versionIn(owner) !== version);
   if (behind.length === 0)
     refuse(
@@ -149,19 +157,106 @@ function nextStep(
   return plane.some((owner) => versionIn(owner) !== version) ? plane : deployments;
 }
 
+/**
+ * Resolves with the control plane that the Cluster names. A managed control plane has no Machines. Resolves with an empty
+ * list if the Cluster names none.
+ */
 async function controlPlaneOf(
+  { spec }: Cluster,
   all: readonly Machine[],
   namespace: string,
   { session, parts }: Situation,
 ): Promise<Owner[]> {
+  const { apiVersion, apiGroup, kind, name } = spec?.controlPlaneRef ?? {};
+  if (kind === undefined || name === undefined) return [];
   const own = all.filter(({ metadata }) => metadata.labels?.[CONTROL_PLANE_LABEL] !== undefined);
-  const [first] = own.flatMap(({ metadata: { ownerReferences = [] } }) =>
-    ownerReferences.filter(({ controller }) => controller === true),
+  const [reference] = own.flatMap(({ metadata: { ownerReferences = [] } }) =>
+    ownerReferences.filter((each) => each.controller === true && each.kind === kind),
   );
-  if (first === undefined) return [];
-  const resource = namespaced(first.apiVersion, first.kind);
-  const object = await session.client.get(resource, first.name, { namespace, abort: parts.abort });
+  const group = apiGroup ?? apiVersion?.split('/')[0] ?? CONTROL_PLANE_GROUP;
+  const version =
+    reference?.apiVersion ?? apiVersion ?? `${group}/${await servedVersion(group, session)}`;
+  const resource = namespaced<ControlPlane>(version, kind);
+  const object = await session.client.get(resource, name, { namespace, abort: parts.abort });
   return [{ resource, object, path: CONTROL_PLANE_PATH, machines: own }];
+}
+
+/** Resolves with the version of the group that the API server prefers. */
+async function servedVersion(group: string, { client, abort }: Session): Promise<string> {
+  const { status, body } = await client.raw(`/apis/${group}`, { abort });
+  const answer: unknown = status === 200 ? JSON.parse(body) : undefined;
+  const found = memberOf(memberOf(answer, 'preferredVersion'), 'version');
+  return typeof found === 'string'
+    ? found
+    : refuse(`the API group ${group} of the control plane is not served`, 'install its provider');
+}
+
+/** Throws REFIT_CONTROL if nothing says that the control plane has the version, because no worker may be newer. */
+function refuseWithoutPlane(
+  { metadata }: Cluster,
+  [plane]: readonly Owner[],
+  version: string,
+): void {
+  if (plane === undefined)
+    return refuse(
+      `Cluster ${metadata.namespace}/${metadata.name} names no control plane, so nothing says which version its API servers have`,
+      'upgrade the control plane first, and change the MachineDeployments with kubectl',
+    );
+  const running = memberOf(memberOf(plane.object, 'status'), 'version');
+  const isThere = versionIn(plane) === version;
+  if (!isThere || typeof running !== 'string' || running === version) return;
+  refuse(
+    `${titleOf(plane)} is still going to ${version}: its API servers have ${running}`,
+    'run this again when its status has the version',
+  );
+}
+
+function refusePaused({ metadata, spec }: Cluster): void {
+  if (spec?.paused !== true) return;
+  refuse(
+    `Cluster ${metadata.namespace}/${metadata.name} is paused, so nothing would happen`,
+    'set its spec.paused to false first',
+  );
+}
+
+/** Throws REFIT_CONTROL if an object of the topology does not have its version yet. */
+function refuseIfBehind(topology: Owner, owners: readonly Owner[]): void {
+  const wanted = versionIn(topology);
+  const behind = owners.filter((owner) => versionIn(owner) !== wanted);
+  if (behind.length === 0) return;
+  refuse(
+    `${titleOf(topology)} is still going to ${wanted}: ${listed(behind.map((owner) => `${titleOf(owner)} has ${versionIn(owner)}`))}`,
+    'run this again when all of them have the version',
+  );
+}
+
+function refuseOlder(owner: Owner, version: string): void {
+  if (!(compareVersionTexts(version, versionIn(owner)) < 0)) return;
+  refuse(
+    `${titleOf(owner)} has ${versionIn(owner)}, and ${version} is older`,
+    'to go back to an earlier version, use refit rollback machine/NAME',
+  );
+}
+
+/** The maximum number of attempts. Controllers often write the status of these objects, so a write may conflict. */
+const MAX_TRIES = 10;
+
+/** Writes the version, unless somebody else has written another one since it was read. */
+async function writeUnlessOther(
+  owner: Owner,
+  write: (resourceVersion: string | undefined) => Promise<void>,
+  { session: { client }, parts: { abort } }: Situation,
+): Promise<void> {
+  const { name, namespace } = owner.object.metadata;
+  let { object } = owner;
+  for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
+    const done = write(object.metadata.resourceVersion).then(() => true);
+    if ((await unlessError(isConflict)(done)) === true) return;
+    object = await client.get(owner.resource, name, { namespace, abort });
+    if (versionIn({ ...owner, object }) !== versionIn(owner))
+      refuse(`${titleOf(owner)} got another version meanwhile`, 'run this again');
+  }
+  refuse(`${titleOf(owner)} changed during each attempt`, 'run this again');
 }
 
 async function deploymentsOf(
@@ -199,8 +294,9 @@ function refuseIfMoving(owner: Owner): void {
 function writesOf(
   version: string,
   owners: readonly Owner[],
-  { session, parts }: Situation,
+  situation: Situation,
 ): Pick<UpgradeDraft, 'objects' | 'said' | 'needs' | 'kubectl' | 'write'> {
+  const { session, flags, parts } = situation;
   const patchOf = ({ path }: Owner): object =>
     path.reduceRight<unknown>((value, name) => ({ [name]: value }), version) as object;
   return {
@@ -217,18 +313,25 @@ function writesOf(
       verb: 'patch',
       group,
       resource: plural,
+      name: object.metadata.name,
       namespace: object.metadata.namespace ?? '',
     })),
     kubectl: owners.map(
       (owner) =>
-        `kubectl patch ${owner.resource.plural}.${owner.resource.group} ${owner.object.metadata.name} -n ${owner.object.metadata.namespace} --type merge -p '${JSON.stringify(patchOf(owner))}'`,
+        `kubectl${connectionWords(flags)} patch ${owner.resource.plural}.${owner.resource.group} ${owner.object.metadata.name} -n ${owner.object.metadata.namespace} --type merge -p '${JSON.stringify(patchOf(owner))}'`,
     ),
     async write(dryRun) {
       await writeInOrder(owners, titleOf, async (owner) => {
-        const { name, namespace, resourceVersion } = owner.object.metadata;
-        const options = { type: 'merge', dryRun, namespace, abort: parts.abort } as const;
-        const body = { metadata: { resourceVersion }, ...patchOf(owner) };
-        await session.client.patch(owner.resource, name, body, options);
+        await writeUnlessOther(
+          owner,
+          async (resourceVersion) => {
+            const { name, namespace } = owner.object.metadata;
+            const options = { type: 'merge', dryRun, namespace, abort: parts.abort } as const;
+            const body = { metadata: { resourceVersion }, ...patchOf(owner) };
+            await session.client.patch(owner.resource, name, body, options);
+          },
+          situation,
+        );
       });
     },
   };

@@ -18,6 +18,7 @@ import { type Inspection, inspectAll, shownAt } from '../../../cli/status/observ
 import { isNamed } from '../../../cli/status/plan-names.ts';
 import type { Session } from '../../../cli/status/status-session.ts';
 import { stateOf } from '../../../cli/status/text.ts';
+import { connectionWords } from '../../../cli/upgrade/connection-words.ts';
 import { writeInOrder } from '../../../cli/upgrade/in-order.ts';
 import { previewPlans } from '../../../cli/upgrade/preview-plans.ts';
 import { isRunBegun } from '../../../engine/gates/types.ts';
@@ -29,16 +30,18 @@ import {
   type Node,
   nodes,
 } from '../../../kube/resources.ts';
+import { matchesLabels } from '../../../kube/selectors.ts';
 import { RefitError } from '../../../util/errors.ts';
 import { counted, listed } from '../../../util/phrases.ts';
-import { parseVersion } from '../../../util/version.ts';
+import { compareVersionTexts, parseVersion } from '../../../util/version.ts';
 import { hasTag, installsKubernetes, isReported } from '../plan/installed-version.ts';
 
 const CONTROL_PLANE = 'node-role.kubernetes.io/control-plane';
+const ETCD = 'node-role.kubernetes.io/etcd';
 const NAMESPACE = 'system-upgrade';
 const SERVERS = 'server-plan';
 const AGENTS = 'agent-plan';
-const CREATED_WORDS = `plan/${SERVERS}`;
+const WORDS = '--dialect cattle';
 
 interface Product {
   readonly name: string;
@@ -67,30 +70,65 @@ export const upgradeRancher: UpgradeChoices = async (session, flags, parts) => {
   const loaded = session.loaded.find(({ dialect }) => dialect.plans === cattlePlans);
   if (flags.cluster !== undefined || loaded === undefined) return [];
   const situation: Situation = { session, flags, parts };
-  const { inspections } = await inspectAll([loaded], session.viewParts, parts.clock.now());
-  const installers = inspections.filter(({ plan }) => installsKubernetes(plan as CattlePlan));
+  const { inspections, unreadable } = await inspectAll(
+    [loaded],
+    session.viewParts,
+    parts.clock.now(),
+  );
+  const [fault] = unreadable;
+  if (fault !== undefined) throw fault;
+  const all = loaded.world.list(nodes);
+  const product = productOf(all);
+  const installers = inspections.filter(({ plan }) => isInstallation(plan as CattlePlan, product));
   const { plan: named } = flags;
   const meant =
     named === undefined ? installers : inspections.filter((each) => isNamed(each, named));
   const [first] = meant;
   if (first !== undefined) {
     const choice: UpgradeChoice = {
-      words: `--plan plan/${first.plan.metadata.name}`,
-      draft: async (version) => await Promise.resolve(changed(version, meant, situation)),
+      words: WORDS,
+      draft: async (version) =>
+        await Promise.resolve(changed(version, serversFirst(meant, all), situation)),
     };
     return [choice];
   }
-  const all = loaded.world.list(nodes);
-  const product = productOf(all);
-  const isOther = named !== undefined && ![SERVERS, CREATED_WORDS].includes(named);
-  if (product === undefined || isOther) return [];
+  if (product === undefined || named !== undefined) return [];
   return [
     {
-      words: `--plan ${CREATED_WORDS}`,
+      words: WORDS,
       draft: async (version) => await Promise.resolve(created(version, product, all, situation)),
     },
   ];
 };
+
+/**
+ * Returns true if the Plan installs the product. A mirror may give the image any name, but the version of such a Plan has the
+ * build of the product.
+ */
+function isInstallation(plan: CattlePlan, product: Product | undefined): boolean {
+  if (installsKubernetes(plan)) return true;
+  const build = parseVersion(plan.spec?.version)?.build;
+  return product !== undefined && build?.startsWith(product.build) === true;
+}
+
+/** Returns the Plans that select servers before the others, because no agent may be newer than a server. */
+function serversFirst(plans: readonly Inspection[], all: readonly Node[]): readonly Inspection[] {
+  const servers = all.filter(isServer);
+  const selectsServers = ({ plan }: Inspection): boolean => {
+    const { nodeSelector } = (plan as CattlePlan).spec ?? {};
+    return (
+      nodeSelector !== undefined &&
+      servers.some(({ metadata }) => matchesLabels(nodeSelector, metadata.labels))
+    );
+  };
+  return plans.toSorted(
+    (one, other) => Number(selectsServers(other)) - Number(selectsServers(one)),
+  );
+}
+
+function isServer({ metadata: { labels = {} } }: Node): boolean {
+  return CONTROL_PLANE in labels;
+}
 
 function productOf(all: readonly Node[]): Product | undefined {
   const builds = all.map((node) => parseVersion(kubeletVersionOf(node))?.build ?? '');
@@ -121,7 +159,7 @@ function changed(
       `${titlesOf(meant)} already ${meant.length === 1 ? 'asks' : 'ask'} for ${version}, so nothing is left to write`,
       'see how far the nodes are with `refit status`',
     );
-  for (const each of behind) refuseUnwritable(each, now);
+  for (const each of behind) refuseUnwritable(each, version, now);
   const made = behind.map((old) => ({ old, plan: withVersion(old.plan as CattlePlan, version) }));
   const { group, plural: resource } = cattlePlans;
   const verb = 'patch';
@@ -139,11 +177,12 @@ function changed(
       verb,
       group,
       resource,
+      name: metadata.name,
       ...(metadata.namespace !== undefined && { namespace: metadata.namespace }),
     })),
     kubectl: made.map(
       ({ plan: { metadata } }) =>
-        `kubectl patch ${resource}.${group} ${metadata.name} -n ${metadata.namespace} --type merge -p '${patch}'`,
+        `kubectl${connectionWords(situation.flags)} patch ${resource}.${group} ${metadata.name} -n ${metadata.namespace} --type merge -p '${patch}'`,
     ),
     write: async (dryRun) =>
       await writeInOrder(made, titleOf, async ({ old, plan: { metadata } }) => {
@@ -170,13 +209,20 @@ function titlesOf(plans: readonly Inspection[]): string {
 }
 
 /** Throws REFIT_CONTROL if a new version alone would not change what the Plan installs, or if the Plan runs. */
-function refuseUnwritable(old: Inspection, now: number): void {
+function refuseUnwritable(old: Inspection, version: string, now: number): void {
   const { metadata, spec } = old.plan as CattlePlan;
   const title = `Plan ${keyOf({ metadata })}`;
   if (isRunBegun(old.snapshot) && !isFinal(old.snapshot.rollout))
     refuse(
-      `${title} ${stateOf(shownAt(old, now))}, and has not ended`,
+      old.snapshot.plan.controls.abort === undefined
+        ? `${title} ${stateOf(shownAt(old, now))}, and has not ended`
+        : `${title} was aborted, and nodes of it are still in progress`,
       'follow it with `refit status --watch`, or end it with `refit abort`',
+    );
+  if (compareVersionTexts(version, spec?.version) < 0)
+    refuse(
+      `${title} has ${spec?.version}, and ${version} is older`,
+      'to go back to an earlier version, use refit rollback',
     );
   if ((spec?.version ?? '') === '' && (spec?.channel ?? '') !== '')
     refuse(
@@ -189,6 +235,19 @@ function refuseUnwritable(old: Inspection, now: number): void {
       `${title} has the image ${image}, which names its version itself`,
       'change spec.version and spec.upgrade.image together, with kubectl',
     );
+}
+
+/** The images run on Linux. */
+const ON_LINUX = { key: 'kubernetes.io/os', operator: 'In' as const, values: ['linux'] };
+
+/** Throws REFIT_CONTROL for servers that run etcd alone. They would be in neither Plan, or count as agents. */
+function refuseOtherRoles(all: readonly Node[]): void {
+  const others = all.filter((node) => !isServer(node) && ETCD in (node.metadata.labels ?? {}));
+  if (others.length === 0) return;
+  refuse(
+    `${listed(others.map(({ metadata }) => metadata.name))} ${others.length === 1 ? 'runs' : 'run'} etcd alone, and must be upgraded before the other servers`,
+    'write Plans for each role yourself; after that, refit upgrade changes their versions',
+  );
 }
 
 function created(
@@ -204,8 +263,7 @@ function created(
       `all ${counted(all.length, 'node')} already run ${version}, so nothing is left to do`,
       'see them with `kubectl get nodes`',
     );
-  const isServer = ({ metadata: { labels = {} } }: Node): boolean =>
-    labels[CONTROL_PLANE] === 'true';
+  refuseOtherRoles(all);
   const of = (name: string, spec: CattlePlan['spec'] & object): CattlePlan => ({
     apiVersion: apiVersionOf(cattlePlans),
     kind: cattlePlans.kind,
@@ -222,11 +280,11 @@ function created(
   const key = CONTROL_PLANE;
   const servers = of(SERVERS, {
     ...shared,
-    nodeSelector: { matchExpressions: [{ key, operator: 'In', values: ['true'] }] },
+    nodeSelector: { matchExpressions: [ON_LINUX, { key, operator: 'Exists' }] },
   });
   const agents = of(AGENTS, {
     ...shared,
-    nodeSelector: { matchExpressions: [{ key, operator: 'DoesNotExist' }] },
+    nodeSelector: { matchExpressions: [ON_LINUX, { key, operator: 'DoesNotExist' }] },
     // The agents wait until the Plan of the servers is complete.
     prepare: { image: product.image, args: ['prepare', SERVERS] },
   });
@@ -235,6 +293,7 @@ function created(
     ...(all.every(isServer) ? [] : [agents]),
   ];
   const { group, plural: resource } = cattlePlans;
+  const words = connectionWords(situation.flags);
   return {
     ...common(plans, situation),
     said: plans.map(
@@ -242,7 +301,7 @@ function created(
         `Plan ${NAMESPACE}/${name} is created for ${version}, with the image ${product.image}, one node at a time. Whether the image is published is not checked.`,
     ),
     needs: [{ verb: 'create', group, resource, namespace: NAMESPACE }],
-    kubectl: [`refit upgrade ${version} -o yaml | kubectl apply -f -`],
+    kubectl: [`refit upgrade ${version}${words} -o yaml | kubectl${words} apply -f -`],
     write: async (dryRun) =>
       await writeInOrder(
         plans.map((plan) => ({ plan })),

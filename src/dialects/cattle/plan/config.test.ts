@@ -191,7 +191,11 @@ test.each([
   ['API_PORT', '0', 'is "0", expected a port from 1 to 65535'],
   ['API_PORT', '6443/tcp', 'is "6443/tcp", expected a port from 1 to 65535'],
   ['NAMESPACE', 'My NS', 'is "My NS", but must consist of lower-case letters'],
-  ['UI_URL', 'refit.example.org', 'is refit.example.org: write an http or https address without a fragment'],
+  [
+    'UI_URL',
+    'refit.example.org',
+    'is refit.example.org: write an http or https address without a fragment',
+  ],
   ['UI_URL', 'https://a#b', 'is https://a#***: write an http or https address without a fragment'],
   ['MASTER_URL', 'banana', 'is not an http or https URL: banana'],
   ['MASTER_URL', '10.0.0.1:6443', 'is not an http or https URL: 10.0.0.1:6443'],

@@ -1,6 +1,16 @@
 /** Tests `refit upgrade -m`, which writes another version into the manifest of a kubeadm cluster. */
 import { createHash } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  lstat,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -136,7 +146,69 @@ binaries:
   expect(error).toContain('binaries.kubectl.sha256 is one SHA-256 for all processors');
 });
 
+test.each<[string, string, string]>([
+  [
+    'a longer version that begins with the present one',
+    `version: ${OLD}\nhosts: [{ name: cp1, role: controlPlane }]\nbinaries:\n  kubeadm: { path: /opt/${OLD}0/kubeadm }\n  kubelet: { path: /opt/1${OLD.slice(1)}/kubelet }\n`,
+    'binaries.kubeadm.path does not name v1.36.2',
+  ],
+  [
+    'an alias of YAML',
+    `apiVersion: kubeone.k8c.io/v1beta2\nkind: KubeOneCluster\nname: &v ${OLD}\nversions: { kubernetes: *v }\ncontrolPlane: { hosts: [{ publicAddress: 10.0.0.11 }] }\n`,
+    'the version is not written as plain text in the first document',
+  ],
+  [
+    'an empty document before the manifest',
+    `---\n# none\n---\n${paths(OLD)}`,
+    'the version is not written as plain text in the first document',
+  ],
+  [
+    'an alias behind a path',
+    `version: ${OLD}\nhosts:\n  - { name: cp1, role: controlPlane, address: &p /opt/${OLD}/kubeadm }\nbinaries:\n  kubeadm: { path: *p }\n  kubelet: { path: /opt/${OLD}/kubelet }\n`,
+    'the manifest would still name v1.36.2',
+  ],
+])('a manifest with %s is not written', async (_title, before, message) => {
+  const { error, text } = await upgrading(before);
+  expect([error, text]).toEqual([expect.stringContaining(message), before]);
+});
+
+test.each<[string, string, string]>([
+  ['is a page with digits', `<html>${'ab'.repeat(32)}</html>`, 'is not the SHA-256 of kubeadm'],
+  ['is a longer digest', 'ab'.repeat(64), 'is not the SHA-256 of kubeadm'],
+  ['is about another file', `${'ab'.repeat(32)}  kubelet`, 'is not the SHA-256 of kubeadm'],
+])('a text beside the file that %s is no digest', async (_title, body, message) => {
+  files.set(`/${NEW}/kubeadm`, 'kubeadm');
+  files.set(`/${NEW}/kubeadm.sha256`, body);
+  const { error } = await upgrading(downloads(OLD, 'cd'.repeat(32), 'ef'.repeat(32)));
+  expect(error).toContain(message);
+});
+
+test('the digest of an address with a query is beside its path', async () => {
+  const of = (version: string, sha: string) =>
+    `version: ${version}\nhosts: [{ name: cp1, role: controlPlane }]\nbinaries:\n  kubeadm: { url: "${place}/${version}/kubeadm?token=a", sha256: ${sha} }\n  kubelet: { path: /opt/${version}/kubelet }\n`;
+  files.set(`/${NEW}/kubeadm?token=a`, 'kubeadm');
+  files.set(`/${NEW}/kubeadm.sha256?token=a`, `${'AB'.repeat(32)}  kubeadm`);
+  const { error, text, said } = await upgrading(of(OLD, 'cd'.repeat(32)));
+  expect([error, text]).toEqual(['', of(NEW, 'ab'.repeat(32))]);
+  expect(said).not.toContain('sha256?token=a');
+});
+
+test('a symbolic link keeps its place, and its file keeps mode and byte order mark', async () => {
+  const link = join(folder, 'link.yaml');
+  const real = join(folder, 'real.yaml');
+  await writeFile(real, `\uFEFF${paths(OLD)}`);
+  await chmod(real, 0o666);
+  await symlink('real.yaml', link);
+  const { error } = await upgrading(paths(OLD), NEW, { manifest: link });
+  expect([error, await readFile(real, 'utf8')]).toEqual(['', `\uFEFF${paths(NEW)}`]);
+  expect((await stat(real)).mode & 0o777).toBe(0o666);
+  expect((await lstat(link)).isSymbolicLink()).toBe(true);
+  await rm(link);
+  await rm(real);
+});
+
 test.each<[string, string, Partial<UpgradeFlags>, string]>([
+  ['a version with a build', 'v1.36.3+k0s.0', {}, 'a release of Kubernetes has no build'],
   ['the present version', OLD, {}, 'already has v1.36.2, so nothing is left to write'],
   ['an older version', 'v1.36.1', {}, 'refit kubeadm apply --back'],
   ['standard input', NEW, { manifest: '-' }, '-m must name a file'],

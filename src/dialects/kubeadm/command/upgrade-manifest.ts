@@ -1,40 +1,47 @@
 /** Implements `refit upgrade -m`: writes the version into the manifest of a kubeadm cluster. It changes no host. */
 import { randomUUID } from 'node:crypto';
-import { rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { isConfirmed } from '../../../cli/confirm.ts';
 import type { UpgradeFile } from '../../../cli/contract/upgrade-way.ts';
 import { say } from '../../../cli/controls/control-command.ts';
 import { dryRunLines } from '../../../cli/controls/dry-run.ts';
 import { readNamed } from '../../../util/bounded-file.ts';
 import { EXIT, messageOf, RefitError } from '../../../util/errors.ts';
-import { compareVersionTexts } from '../../../util/version.ts';
+import { printable } from '../../../util/printable.ts';
+import { withOtherVersion } from '../../../util/renamed-version.ts';
+import { shellWord } from '../../../util/shell-word.ts';
+import { compareVersionTexts, parseVersion } from '../../../util/version.ts';
 import { withV } from '../plan/fields.ts';
-import { parseManifest } from '../plan/manifest.ts';
+import { type Manifest, parseManifest } from '../plan/manifest.ts';
 import { renewManifest } from './renewed-manifest.ts';
 
 export const upgradeManifest: UpgradeFile = async (wanted, flags, parts) => {
   const { manifest: path = '' } = flags;
-  const { output, abort, environment } = parts;
+  const { output, clock, abort, environment } = parts;
   if (path === '-')
     throw new RefitError(
       'REFIT_USAGE',
       '-m must name a file, because the version is written there',
     );
   const version = withV(wanted);
+  if (parseVersion(version)?.build !== '')
+    throw new RefitError(
+      'REFIT_USAGE',
+      `a release of Kubernetes has no build, found ${version}; write for example v1.37.2`,
+    );
   const text = await readNamed(path);
   const { version: present } = parseManifest(text, path);
   refuseVersion(version, present, path);
-  const renewed = await renewManifest(text, present, version, { environment, abort });
-  // What is written must be a manifest, too.
-  parseManifest(renewed.text, path);
+  const renewed = await renewManifest(text, present, version, { clock, environment, abort });
+  checkRenewed(parseManifest(renewed.text, path), present, version);
   if (flags.output === 'yaml') {
     output.write(renewed.text);
     return EXIT.ok;
   }
   const next = [
     'Nothing changes on the hosts until you apply the manifest. See what it would do, and then start it:',
-    `  refit kubeadm plan -m ${path}`,
-    `  refit kubeadm apply -m ${path}`,
+    `  refit kubeadm plan -m ${shellWord(path)}`,
+    `  refit kubeadm apply -m ${shellWord(path)}`,
   ];
   say(parts, [`${path} changes from ${present} to ${version}:`]);
   output.write(`${differenceOf(text, renewed.text).join('\n')}\n`);
@@ -46,7 +53,9 @@ export const upgradeManifest: UpgradeFile = async (wanted, flags, parts) => {
     return EXIT.ok;
   }
   await replaceFile(path, text, renewed.text);
-  say(parts, [`${path} is written.`, ...next]);
+  say(parts, [`${path} is written.`]);
+  // Commands are not wrapped, so that they can be copied.
+  output.write(`${next.map((line) => printable(line)).join('\n')}\n`);
   return EXIT.ok;
 };
 
@@ -76,15 +85,38 @@ function differenceOf(before: string, after: string): string[] {
   });
 }
 
-/** Replaces the file at once, so that nobody reads half of it. Rejects if somebody has changed it since it was read. */
+/** Throws REFIT_CONTROL if the text still has the old version somewhere, for example behind an alias of YAML. */
+function checkRenewed({ version, binaries, hosts }: Manifest, from: string, to: string): void {
+  const files = [binaries, ...hosts.map((each) => each.binaries ?? {})].flatMap((each) =>
+    Object.values(each).map((file) => ('url' in file ? file.url : file.path)),
+  );
+  const isLeft =
+    version !== to || files.some((file) => withOtherVersion(file, from, to) !== undefined);
+  if (!isLeft) return;
+  throw new RefitError('REFIT_CONTROL', `the manifest would still name ${from}`, {
+    hint: 'write versions, addresses and paths as plain texts, without anchors and aliases of YAML, or change them by hand',
+  });
+}
+
+const BYTE_ORDER_MARK = '\uFEFF';
+
+/**
+ * Replaces the file at once, so that nobody reads half of it. It keeps its mode, its owner and its place if the path is a
+ * symbolic link. Rejects if somebody has changed it since it was read.
+ */
 async function replaceFile(path: string, before: string, after: string): Promise<void> {
-  const next = `${path}.${randomUUID()}`;
+  const real = await realpath(path);
+  const next = `${real}.${randomUUID()}`;
   try {
-    const { mode } = await stat(path);
-    await writeFile(next, after, { mode, flag: 'wx' });
-    if ((await readNamed(path)) !== before)
-      throw new Error('somebody has changed it meanwhile; run this again');
-    await rename(next, path);
+    const { mode, uid, gid } = await stat(real);
+    const raw = await readFile(real, 'utf8');
+    const mark = raw.startsWith(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK : '';
+    if (raw !== `${mark}${before}`)
+      throw new Error('it is not UTF-8, or somebody has changed it meanwhile; run this again');
+    await writeFile(next, `${mark}${after}`, { mode, flag: 'wx' });
+    await chmod(next, mode);
+    await chown(next, uid, gid);
+    await rename(next, real);
   } catch (error) {
     await rm(next, { force: true });
     throw new RefitError('REFIT_FILE', `${path} was not written: ${messageOf(error)}`, {
