@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { onTestFinished } from 'vitest';
 import type { Demonstration } from '../../sandbox/start/demonstration.ts';
-import type { Preview } from '../../src/cli/dashboard/answers.ts';
+import type { Act, Preview } from '../../src/cli/dashboard/answers.ts';
 import { uiFiles } from '../../src/cli/dashboard/bundle.ts';
 import { runDashboard } from '../../src/cli/dashboard/dashboard-command.ts';
 import { type DashboardServer, serveDashboard } from '../../src/cli/dashboard/server.ts';
@@ -82,17 +82,19 @@ export async function startDashboard(
   };
 }
 
-/** Serves one state, without a cluster. `said` is the explanation of every node. */
+/** Serves one state, without a cluster. `said` is the explanation of every node. Without `act`, nothing is carried out. */
 export async function serveState(
   state: DashboardState,
   preview: Preview = async () => await Promise.resolve({ isDone: true, lines: [] }),
   said: readonly Said[] = [],
+  act?: Act,
 ): Promise<DashboardServer & AsyncDisposable> {
   const server = await serveDashboard({
     port: 0,
     files: await uiFiles(),
     explain: () => said,
     preview,
+    act,
   });
   server.publish(state);
   return { ...server, [Symbol.asyncDispose]: async () => await server.close() };

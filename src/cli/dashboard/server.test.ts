@@ -194,6 +194,14 @@ async function serveActions() {
 }
 
 const PAUSE = '{"action":"pause","plan":"autopilot//a"}';
+const ROLL_BACK = JSON.stringify({
+  action: 'rollback',
+  plan: 'autopilot//a',
+  reason: 'bad',
+  isConfirmed: true,
+  typed: 'yes',
+  seen: '0'.repeat(64),
+});
 const OWN = { 'x-refit-action': '1' };
 
 test('without --allow-actions, an action is refused even with the token and the header', async () => {
@@ -234,8 +242,9 @@ test('an action without the cookie, or of another page, reaches nothing', async 
     [{ cookie, more: OWN, path: '/api/state' }, 405],
     [{ cookie, more: OWN, whole: '/api/act' }, 405],
   ];
-  for (const [each, code] of asked)
-    expect(await post(each), JSON.stringify(each)).toMatchObject({ code });
+  for (const body of [PAUSE, ROLL_BACK])
+    for (const [each, code] of asked)
+      expect(await post({ ...each, body }), JSON.stringify(each)).toMatchObject({ code });
   expect(seen).toEqual([]);
 });
 

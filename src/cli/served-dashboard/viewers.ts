@@ -7,7 +7,7 @@ import { isNotFound, isUnauthorized } from '../../kube/status-error.ts';
 import { backoffDelay, type Clock, sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { semaphore } from '../../util/waits.ts';
-import type { SessionDialect } from '../contract/session-dialect.ts';
+import type { ReversibleDialect } from '../contract/roll-back.ts';
 import { carryOut } from '../dashboard/actions.ts';
 import { explainToPage } from '../dashboard/explain-node.ts';
 import { createFeed, type Feed } from '../dashboard/feed.ts';
@@ -68,7 +68,7 @@ export type FoundViewer =
 
 export interface ViewersOptions {
   readonly connection: Pick<ConnectionFlags, 'kubeconfig' | 'context' | 'apiPort'>;
-  readonly modules: readonly SessionDialect[];
+  readonly modules: readonly ReversibleDialect[];
   readonly clock: Clock;
   readonly abort: AbortSignal;
   readonly random?: () => number;
@@ -325,7 +325,7 @@ function createViewer(
       onListed();
       for await (const next of followPlans(session, clock, missing)) {
         const began = clock.monotonic();
-        seen = next;
+        seen = { ...next, modules };
         publish();
         const spent = clock.monotonic() - began;
         await sleep(clock, Math.max(LEAST_PAUSE_MS, SHARE * spent), abort);
