@@ -7,6 +7,7 @@ import { inSession } from '../status/status-session.ts';
 import { carryOut } from './actions.ts';
 import { uiFiles } from './bundle.ts';
 import { explainToPage } from './explain-node.ts';
+import { explainRun } from './explain-run.ts';
 import { followPlans } from './follow-plans.ts';
 import { type Seen, stateOf } from './make-state.ts';
 import { previewText } from './preview.ts';
@@ -33,6 +34,7 @@ export async function runDashboard(flags: DashboardFlags, parts: ReversibleParts
     await using server = await serving({
       port: flags.port,
       explain: (plan, node) => explainToPage(seen.status, plan, node, clock.now()),
+      explainRun: (plan, run) => explainRun(seen, plan, run),
       preview: async (text) => await previewText(text, flags, parts),
       act: allowsActions ? async (request) => await carryOut(request, flags, parts) : undefined,
     });

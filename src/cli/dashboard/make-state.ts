@@ -73,7 +73,7 @@ function saidIn({ heading, lines }: text.Section): Said[] {
 function pagePlan(seen: Seen, plan: ShownPlan, labels: LabelTable, now: number): PagePlan {
   const { status, rollouts, modules = [] } = seen;
   const way = modules.find(({ name }) => name === plan.dialect)?.rollBack;
-  const rollout = rollouts.find((each) => isOf(each, plan));
+  const rollout = rollouts.find((each) => isRolloutOf(each, plan));
   const { wave, eta } = rollout?.status ?? {};
   const recorded = recordedRun(plan, rollout);
   return {
@@ -122,7 +122,8 @@ function recordedRun(
   );
 }
 
-function isOf({ spec }: NodeRollout, { uid, name, namespace }: ShownPlan): boolean {
+/** Returns true if the NodeRollout is about the plan. */
+export function isRolloutOf({ spec }: NodeRollout, { uid, name, namespace }: ShownPlan): boolean {
   const { plan } = spec;
   if (plan.uid !== undefined) return plan.uid === uid;
   return plan.name === name && plan.namespace === namespace;

@@ -17,6 +17,7 @@ async function serve(port = 0, act?: Act): Promise<DashboardServer> {
     port,
     files,
     explain: (plan, node) => [{ heading: plan, lines: [node] }],
+    explainRun: () => undefined,
     preview: async (text) => await Promise.resolve({ isDone: true, lines: [text] }),
     act,
   });
@@ -80,7 +81,15 @@ test('another host name that leads to this server gets nothing, even with the to
 test('without the token, or with another one, nothing is answered', async () => {
   const server = await serve();
   const cookies = [undefined, `${cookieOf(server)}x`, cookieOf(server).slice(0, -1), 'refit=1'];
-  for (const path of ['/', '/ui.js', '/ui.css', '/api/state', '/api/events', '/api/why'])
+  for (const path of [
+    '/',
+    '/ui.js',
+    '/ui.css',
+    '/api/state',
+    '/api/events',
+    '/api/why',
+    '/api/run',
+  ])
     for (const cookie of cookies)
       expect(
         await ask(server, { path, ...(cookie === undefined ? {} : { cookie }) }),

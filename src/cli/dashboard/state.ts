@@ -73,6 +73,26 @@ export interface RunState {
   readonly causes: readonly string[];
 }
 
+/** A node of an earlier run, as far as the record names it. */
+export interface NodeOfRun {
+  readonly name: string;
+  /** The version before the run; absent if it is not known. */
+  readonly from?: string;
+  /** The version after the run; absent if the record does not say whether the node got it. */
+  readonly to?: string;
+  /** Why the node failed; empty if that is not known. */
+  readonly failure?: string;
+}
+
+/** An earlier run of a plan. The page asks the server for it. */
+export interface RunShown {
+  readonly started: string;
+  readonly ended?: string;
+  readonly version: string;
+  readonly said: readonly Said[];
+  readonly nodes: readonly NodeOfRun[];
+}
+
 /** A plan on the page. */
 export interface PagePlan {
   /** The text that identifies the plan in requests of the page. */

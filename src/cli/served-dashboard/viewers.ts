@@ -10,11 +10,12 @@ import { semaphore } from '../../util/waits.ts';
 import type { ReversibleDialect } from '../contract/roll-back.ts';
 import { carryOut } from '../dashboard/actions.ts';
 import { explainToPage } from '../dashboard/explain-node.ts';
+import { explainRun } from '../dashboard/explain-run.ts';
 import { createFeed, type Feed } from '../dashboard/feed.ts';
 import { followPlans } from '../dashboard/follow-plans.ts';
 import { type Seen, stateOf } from '../dashboard/make-state.ts';
 import { previewText } from '../dashboard/preview.ts';
-import type { ActionRequest, ActionResult, Said } from '../dashboard/state.ts';
+import type { ActionRequest, ActionResult, RunShown, Said } from '../dashboard/state.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { inSession, type Session } from '../status/status-session.ts';
 import { identify, type TokenOwner } from './identify.ts';
@@ -57,6 +58,8 @@ export interface Viewer {
    */
   follow(): boolean;
   explain(plan: string, node: string): readonly Said[];
+  /** Returns an earlier run of the plan; undefined if there is no such run. */
+  explainRun(plan: string, run: string): RunShown | undefined;
   act(request: ActionRequest): Promise<ActionResult>;
   /** Previews the plans that the text contains. */
   preview(text: string): Promise<ActionResult>;
@@ -378,7 +381,8 @@ function createViewer(
     const light = { ...flags, ready: false };
     return await previewText(text, light, { modules, clock, abort });
   };
-  return { parts: { user, feed, explain, act, preview }, run };
+  const ofRun: Viewer['explainRun'] = (plan, name) => explainRun(seen, plan, name);
+  return { parts: { user, feed, explain, explainRun: ofRun, act, preview }, run };
 }
 
 const ACTION_MS = 60_000;
