@@ -9,6 +9,8 @@ import type {
   NodeState,
   PagePlan,
 } from '../src/cli/dashboard/state.ts';
+import { Act, Result } from './act.tsx';
+import { AskedActions } from './asked-actions.tsx';
 import { post } from './post.ts';
 
 interface Actions {
@@ -40,8 +42,9 @@ async function send(request: ActionRequest): Promise<ActionResult> {
 export function PlanActions({ plan }: { readonly plan: PagePlan }) {
   const { act, isBusy, result } = useActions(plan.key);
   const [isAsking, ask] = useState(false);
-  const { key, paused, unapproved, failedHooks } = plan;
-  if (!plan.isOpen && failedHooks === undefined && result === undefined) return null;
+  const { key, paused, unapproved, failedHooks, leftOut, rollBack } = plan;
+  const isIdle = (failedHooks ?? leftOut ?? rollBack ?? result) === undefined;
+  if (!plan.isOpen && isIdle) return null;
   return (
     <div class="actions">
       {plan.isOpen && (
@@ -77,6 +80,7 @@ export function PlanActions({ plan }: { readonly plan: PagePlan }) {
           />
         </div>
       )}
+      <AskedActions plan={plan} isBusy={isBusy} act={act} />
       {isAsking && (
         <Question
           title={`Abort ${plan.title}?`}
@@ -147,35 +151,6 @@ export function NodeActions({ plan, node }: NodeActionsProps) {
         />
       )}
       <Result result={result} />
-    </div>
-  );
-}
-
-interface ActProps {
-  readonly label: string;
-  /**
-   * `primary` marks the action for which the plan or the node waits. `apart` marks an action that nobody should start
-   * by mistake.
-   */
-  readonly look?: 'primary' | 'apart' | undefined;
-  readonly isBusy: boolean;
-  readonly act: () => void;
-}
-
-function Act({ label, look, isBusy, act }: ActProps) {
-  return (
-    <button type="button" class={look} disabled={isBusy} onClick={act}>
-      {label}
-    </button>
-  );
-}
-
-function Result({ result }: { readonly result: ActionResult | undefined }) {
-  return (
-    <div role="status" class={result?.isDone === false ? 'result refused' : 'result'}>
-      {result?.lines.map((line) => (
-        <p key={line}>{line}</p>
-      ))}
     </div>
   );
 }

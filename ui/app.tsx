@@ -9,9 +9,10 @@ import { Heading } from './heading.tsx';
 import { Nodes } from './lanes.tsx';
 import { NodePanel } from './node-panel.tsx';
 import { Preview } from './preview.tsx';
+import { linkNameOfRun, RunPanel } from './run-panel.tsx';
 import { Sentences } from './sentences.tsx';
 import { Time } from './times.tsx';
-import { linkNameOf, planNamed, useView, type View, type ViewState } from './view.ts';
+import { fragmentOf, linkNameOf, planNamed, useView, type View, type ViewState } from './view.ts';
 
 interface AppProps {
   /** The state that a report contains; undefined on a page that a server serves. */
@@ -45,6 +46,7 @@ export function App({ inside, isProxied }: AppProps) {
   // A report has no server that could carry out actions.
   const allowsActions = inside === undefined && state.allowsActions === true;
   const node = isUnknown ? undefined : view.node;
+  const run = isUnknown || node !== undefined || inside !== undefined ? undefined : view.run;
   const linkName = plan === undefined ? undefined : linkNameOf(plan, plans);
   return (
     <>
@@ -62,9 +64,14 @@ export function App({ inside, isProxied }: AppProps) {
             plan={plan}
             labels={state.labels ?? NO_LABELS}
             view={{ ...view, node }}
+            hrefOf={
+              inside === undefined
+                ? (name) => fragmentOf({ ...view, plan: linkName, node: undefined, run: name })
+                : undefined
+            }
             go={go}
             allowsActions={allowsActions}
-            open={(name) => go({ plan: linkName, node: name })}
+            open={(name) => go({ plan: linkName, node: name, run: undefined })}
           />
         )}
       </main>
@@ -79,13 +86,27 @@ export function App({ inside, isProxied }: AppProps) {
           close={() => go({ node: undefined })}
         />
       )}
+      {plan !== undefined && run !== undefined && (
+        <RunPanel
+          key={`${plan.key} ${run}`}
+          plan={plan}
+          name={run}
+          close={() => go({ run: undefined })}
+        />
+      )}
     </>
   );
 }
 
 /** Returns the view of a plan that the viewer has chosen. What the viewer looked for in another plan does not count there. */
 function atPlan(plan: PagePlan, plans: readonly PagePlan[]): Partial<View> {
-  return { plan: linkNameOf(plan, plans), node: undefined, filters: [], search: '' };
+  return {
+    plan: linkNameOf(plan, plans),
+    node: undefined,
+    run: undefined,
+    filters: [],
+    search: '',
+  };
 }
 
 /** Follows the state that the server sends. `isLost` is true while the server does not answer. */
@@ -239,11 +260,13 @@ interface PlanProps {
   readonly labels: readonly string[];
   readonly view: View;
   readonly go: ViewState['go'];
+  /** Returns the address of an earlier run with this name. Undefined in a report, which has no server to ask for a run. */
+  readonly hrefOf: ((run: string) => string) | undefined;
   readonly allowsActions: boolean;
   readonly open: (node: string) => void;
 }
 
-function Plan({ plan, labels, view, go, allowsActions, open }: PlanProps) {
+function Plan({ plan, labels, view, go, hrefOf, allowsActions, open }: PlanProps) {
   return (
     <>
       <section aria-labelledby="plan">
@@ -278,7 +301,7 @@ function Plan({ plan, labels, view, go, allowsActions, open }: PlanProps) {
         title="Health checks"
         lines={plan.checks.map(({ name, state, message }) => `${name}: ${state}. ${message}`)}
       />
-      <History runs={plan.history} />
+      <History runs={plan.history} hrefOf={hrefOf} />
     </>
   );
 }
@@ -297,18 +320,30 @@ function List({ title, lines }: { readonly title: string; readonly lines: readon
   );
 }
 
-function History({ runs }: { readonly runs: readonly RunState[] }) {
+interface HistoryProps extends Pick<PlanProps, 'hrefOf'> {
+  readonly runs: readonly RunState[];
+}
+
+function History({ runs, hrefOf }: HistoryProps) {
   if (runs.length === 0) return null;
   return (
-    <section aria-label="History">
+    <section aria-label="History" class="history">
       <h2>History</h2>
       <ul>
-        {runs.map(({ id, started, version, phase, done, total, causes }) => (
-          <li key={`${started} ${id}`}>
-            <Time at={started} /> to {version}:{' '}
-            {[`${phase} ${done}/${total}`, ...causes].join('; ')}
-          </li>
-        ))}
+        {runs.map((run) => {
+          const { id, started, version, phase, done, total, causes } = run;
+          const name = (
+            <>
+              <Time at={started} /> to {version}
+            </>
+          );
+          return (
+            <li key={`${started} ${id}`}>
+              {hrefOf === undefined ? name : <a href={hrefOf(linkNameOfRun(run, runs))}>{name}</a>}:{' '}
+              {[`${phase} ${done}/${total}`, ...causes].join('; ')}
+            </li>
+          );
+        })}
       </ul>
     </section>
   );

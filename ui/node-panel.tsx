@@ -1,9 +1,9 @@
 /** Shows one node in a drawer: its versions, its steps over time, why it waits or failed, and what to do. */
-import type { RefObject } from 'preact';
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { NodeState, PagePlan, Said } from '../src/cli/dashboard/state.ts';
 import { NodeActions } from './actions.tsx';
 import { Axis, Bar, Legend, spanOf } from './bars.tsx';
+import { useEscape, useFocusInside } from './drawer.ts';
 import { Sentences } from './sentences.tsx';
 import { durationOf, Time } from './times.tsx';
 
@@ -30,7 +30,7 @@ interface DrawerProps extends Omit<NodePanelProps, 'name'> {
 function Drawer({ plan, node, labels, isServed, allowsActions, close }: DrawerProps) {
   const box = useRef<HTMLElement>(null);
   const said = useSaid(plan, node.name, isServed);
-  useFocusInside(box);
+  useFocusInside(box, '.lanes');
   useEscape(close);
   return (
     <aside ref={box} tabIndex={-1} aria-labelledby="node" class="drawer">
@@ -115,54 +115,3 @@ function useSaid(plan: PagePlan, name: string, isServed: boolean): readonly Said
   }, [isServed, plan, name]);
   return said;
 }
-
-/** On a screen that is not wider than this, the drawer covers the page. The style sheet has the same width. */
-const NARROW = '(max-width: 64rem)';
-
-/**
- * Moves the focus into the drawer, and back to the element that opened it when the drawer closes. While the drawer
- * covers the page, the keyboard and screen readers cannot reach the page behind it.
- */
-function useFocusInside(box: RefObject<HTMLElement | null>): void {
-  useLayoutEffect(() => {
-    const drawer = box.current;
-    const before = document.activeElement;
-    const narrow = matchMedia(NARROW);
-    const behind = [...document.querySelectorAll<HTMLElement>('header, main')];
-    const cover = (isCovered: boolean): void => {
-      for (const element of behind) element.inert = isCovered;
-    };
-    const onWidth = (): void => cover(narrow.matches);
-    narrow.addEventListener('change', onWidth);
-    drawer?.focus();
-    onWidth();
-    return () => {
-      // The focus is on the body if the browser has already removed the element that had it.
-      const { activeElement: focused, body } = document;
-      const hadFocus = focused === body || drawer?.contains(focused) === true;
-      narrow.removeEventListener('change', onWidth);
-      cover(false);
-      if (!hadFocus) return;
-      const isOpener = before instanceof HTMLElement && before !== document.body;
-      // A drawer that a link has opened gives the focus to the list of nodes.
-      const next = isOpener && before.isConnected ? before : document.querySelector('.lanes');
-      if (next instanceof HTMLElement) next.focus();
-    };
-  }, [box]);
-}
-
-/** Closes the drawer with the Escape key. In a question or in a field, the key has another meaning. */
-function useEscape(close: () => void): void {
-  const latest = useRef(close);
-  latest.current = close;
-  useEffect(() => {
-    const onKey = ({ key, target }: KeyboardEvent): void => {
-      const isElsewhere = target instanceof Element && target.closest(OTHERS) === null;
-      if (key === 'Escape' && isElsewhere) latest.current();
-    };
-    document.addEventListener('keydown', onKey);
-    return () => document.removeEventListener('keydown', onKey);
-  }, []);
-}
-
-const OTHERS = 'dialog, input, select, textarea';

@@ -13,6 +13,8 @@ export interface View extends Wanted {
   readonly plan: string | undefined;
   /** The name of a node, whose details are open. The node may not exist. */
   readonly node: string | undefined;
+  /** The name of an earlier run, which is open in place of a node. The run may not exist. */
+  readonly run: string | undefined;
   readonly grouping: Grouping | undefined;
 }
 
@@ -24,6 +26,7 @@ export function viewIn(fragment: string): View {
   return {
     plan: values.get('plan') ?? undefined,
     node: values.get('node') ?? undefined,
+    run: values.get('run') ?? undefined,
     grouping: GROUPINGS.find((each) => each === group),
     filters: FILTERS.filter((filter: Filter) => shown.has(filter)),
     search: (values.get('q') ?? '').replaceAll(/\s+/g, ' ').slice(0, LONGEST_SEARCH),
@@ -31,10 +34,11 @@ export function viewIn(fragment: string): View {
 }
 
 /** Returns the fragment of a view, with `#`; empty if the viewer has changed nothing. */
-export function fragmentOf({ plan, node, grouping, filters, search }: View): string {
+export function fragmentOf({ plan, node, run, grouping, filters, search }: View): string {
   const values = new URLSearchParams();
   if (plan !== undefined) values.set('plan', plan);
   if (node !== undefined) values.set('node', node);
+  if (run !== undefined) values.set('run', run);
   if (grouping !== undefined) values.set('group', grouping);
   for (const filter of filters) values.append('show', filter);
   if (search.trim() !== '') values.set('q', search);
@@ -69,7 +73,7 @@ export interface ViewState {
   readonly view: View;
   /** Shows something else, and adds it to the history of the browser. */
   readonly go: (change: Partial<View>) => void;
-  /** Forgets the plan and the node that do not exist. The address stays the same. */
+  /** Forgets the plan that does not exist, and what is open in it. The address stays the same. */
   readonly forgetPlan: () => void;
 }
 
@@ -103,7 +107,7 @@ export function useView(): ViewState {
       if (isTyped) address.type(next);
       else address.push(next);
     },
-    forgetPlan: () => set({ ...latest.current, plan: undefined, node: undefined }),
+    forgetPlan: () => set({ ...latest.current, plan: undefined, node: undefined, run: undefined }),
   };
 }
 

@@ -3,19 +3,13 @@
 import { Argument, InvalidArgumentError, Option } from 'commander';
 import { DIALECT_NAMES } from '../api/refit/upgrade-policy.ts';
 import type { ControlFlags } from '../cli/controls/control-command.ts';
+import { openingLength } from '../cli/controls/opening-length.ts';
 import type { RollBackFlags } from '../cli/controls/roll-back.ts';
 import * as common from '../cli/options.ts';
-import { parseDuration } from '../util/duration.ts';
 import { RefitError } from '../util/errors.ts';
 import { type DialectCall, type DialectSpec, partsOf } from './dialect-call.ts';
 import { objectCommands } from './object-commands.ts';
 import { planArgument, planOf } from './plan-argument.ts';
-
-/**
- * The longest time for which `refit start` opens a window. The command is meant for a short occasion, such as one
- * evening, and does not replace the windows of a policy.
- */
-const MOST_OPEN_MS = 7 * 86_400_000;
 
 const REASON = new Option(
   '--reason <text>',
@@ -338,8 +332,8 @@ function parseWave(text: string): number {
 }
 
 function parseOpening(text: string): number {
-  const milliseconds = parseDuration(text) ?? Number.POSITIVE_INFINITY;
-  if (milliseconds <= MOST_OPEN_MS) return milliseconds;
+  const milliseconds = openingLength(text);
+  if (milliseconds !== undefined) return milliseconds;
   throw new InvalidArgumentError(
     'Write hours or minutes, such as 2h or 90m, and at most 168h (7 days).',
   );

@@ -1,8 +1,8 @@
 /** The calls of commands that need the dialects, and how such a command gets them. */
 import { commandPartsOf } from '../cli/command-parts.ts';
 import type { DialectModule } from '../cli/contract/dialect-module.ts';
+import type { ReversibleParts } from '../cli/contract/roll-back.ts';
 import type { CommandCall, CommandSpec } from '../cli/program.ts';
-import type { SessionParts } from '../cli/status/status-session.ts';
 
 export interface DialectCall extends CommandCall {
   /** The modules of all dialects. */
@@ -13,7 +13,7 @@ export interface DialectCall extends CommandCall {
 export type DialectSpec = CommandSpec<DialectCall>;
 
 /** Returns the parts that all commands for users need. The session loads the dialects. */
-export function partsOf({ modules, ...call }: DialectCall): SessionParts {
+export function partsOf({ modules, ...call }: DialectCall): ReversibleParts {
   return { modules, ...commandPartsOf(call) };
 }
 

@@ -14,6 +14,6 @@ export async function pageOf({ kubeconfig, clockOfPeople: clock }: Stage): Promi
     const now = clock.now();
     const status = await observeOnce(session, now);
     const { items: rollouts } = await session.client.listAll(nodeRollouts);
-    return stateOf({ status, rollouts, missing: [] }, now);
+    return stateOf({ status, rollouts, missing: [], modules: MODULES }, now);
   });
 }

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { onTestFinished } from 'vitest';
 import type { Demonstration } from '../../sandbox/start/demonstration.ts';
-import type { Preview } from '../../src/cli/dashboard/answers.ts';
+import type { Act, Preview } from '../../src/cli/dashboard/answers.ts';
 import { uiFiles } from '../../src/cli/dashboard/bundle.ts';
 import { runDashboard } from '../../src/cli/dashboard/dashboard-command.ts';
 import { type DashboardServer, serveDashboard } from '../../src/cli/dashboard/server.ts';
-import type { DashboardState, Said } from '../../src/cli/dashboard/state.ts';
+import type { DashboardState, RunShown, Said } from '../../src/cli/dashboard/state.ts';
 import { MODULES } from '../../src/dialects/modules.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { fetchChromium } from '../../tools/browser/chromium.ts';
@@ -82,17 +82,22 @@ export async function startDashboard(
   };
 }
 
-/** Serves one state, without a cluster. `said` is the explanation of every node. */
+/** Serves one state, without a cluster. `said` is the explanation of every node. Without `act`, nothing is carried out. `run` is
+ * the earlier run with the name `a`. */
 export async function serveState(
   state: DashboardState,
   preview: Preview = async () => await Promise.resolve({ isDone: true, lines: [] }),
   said: readonly Said[] = [],
+  act?: Act,
+  run?: RunShown,
 ): Promise<DashboardServer & AsyncDisposable> {
   const server = await serveDashboard({
     port: 0,
     files: await uiFiles(),
     explain: () => said,
+    explainRun: (_plan, name) => (name === 'a' ? run : undefined),
     preview,
+    act,
   });
   server.publish(state);
   return { ...server, [Symbol.asyncDispose]: async () => await server.close() };

@@ -15,13 +15,13 @@ import { loadClusterConfig } from '../../kube/config/kubeconfig.ts';
 import { leases, namespaces } from '../../kube/resources.ts';
 import { createClient } from '../../kube/transport/http-client.ts';
 import { microTime, systemClock } from '../../util/clock.ts';
-import type { SessionParts } from '../status/status-session.ts';
+import type { ReversibleParts } from '../contract/roll-back.ts';
 import { carryOut } from './actions.ts';
 import { previewText } from './preview.ts';
 import type { ActionRequest, ActionResult } from './state.ts';
 
 let kubeconfig: string;
-let sessionParts: Omit<SessionParts, 'output'>;
+let sessionParts: Omit<ReversibleParts, 'output'>;
 let makeTwin: (twin: CattlePlan) => Promise<unknown>;
 let leadByK0s: () => Promise<() => Promise<unknown>>;
 let act: (request: ActionRequest) => Promise<ActionResult>;

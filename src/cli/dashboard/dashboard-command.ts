@@ -1,11 +1,13 @@
 /** Runs `refit dashboard`. Watches the cluster and serves its state until the user interrupts the command. */
 import { spawn } from 'node:child_process';
 import { EXIT, messageOf } from '../../util/errors.ts';
+import type { ReversibleParts } from '../contract/roll-back.ts';
 import type { ConnectionFlags } from '../options.ts';
-import { inSession, type SessionParts } from '../status/status-session.ts';
+import { inSession } from '../status/status-session.ts';
 import { carryOut } from './actions.ts';
 import { uiFiles } from './bundle.ts';
 import { explainToPage } from './explain-node.ts';
+import { explainRun } from './explain-run.ts';
 import { followPlans } from './follow-plans.ts';
 import { type Seen, stateOf } from './make-state.ts';
 import { previewText } from './preview.ts';
@@ -20,8 +22,8 @@ interface DashboardFlags extends ConnectionFlags {
 }
 
 /** Serves the dashboard until `abort` fires, and then resolves with 130. Rejects if the cluster cannot be read, or the port is in use. */
-export async function runDashboard(flags: DashboardFlags, parts: SessionParts): Promise<number> {
-  const { clock, output, abort } = parts;
+export async function runDashboard(flags: DashboardFlags, parts: ReversibleParts): Promise<number> {
+  const { clock, output, abort, modules } = parts;
   const missing: string[] = [];
   const onDenied = (error: unknown): void => void missing.push(messageOf(error));
   return await inSession(flags, { ...parts, onDenied }, 'refit-dashboard', async (session) => {
@@ -32,6 +34,7 @@ export async function runDashboard(flags: DashboardFlags, parts: SessionParts): 
     await using server = await serving({
       port: flags.port,
       explain: (plan, node) => explainToPage(seen.status, plan, node, clock.now()),
+      explainRun: (plan, run) => explainRun(seen, plan, run),
       preview: async (text) => await previewText(text, flags, parts),
       act: allowsActions ? async (request) => await carryOut(request, flags, parts) : undefined,
     });
@@ -40,7 +43,7 @@ export async function runDashboard(flags: DashboardFlags, parts: SessionParts): 
     try {
       for await (const next of followPlans(session, clock, missing)) {
         seen = next;
-        server.publish({ ...stateOf(seen, clock.now()), ...shared });
+        server.publish({ ...stateOf({ ...seen, modules }, clock.now()), ...shared });
       }
     } catch (error) {
       if (!abort.aborted) throw error;

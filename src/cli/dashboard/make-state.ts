@@ -3,6 +3,7 @@
 import type { NodeRollout, NodeRolloutRun } from '../../api/refit/node-rollout.ts';
 import { isOpenPlan } from '../../engine/model/shown-phases.ts';
 import { rfc3339 } from '../../util/clock.ts';
+import type { ReversibleDialect } from '../contract/roll-back.ts';
 import { causesOf, historyOf, type PlanHistory } from '../history/history.ts';
 import type { ShownPlan, ShownStatus, StageJson, TargetJson } from '../status/json-form.ts';
 import { segmentsOf } from '../status/picture.ts';
@@ -11,6 +12,7 @@ import * as text from '../status/text.ts';
 import { isCause, waitsOf } from '../why/target-waits.ts';
 import { chiefLine, nodeSections, notStarted, planSections } from '../why/why-command.ts';
 import { createLabelTable, type LabelTable } from './node-labels.ts';
+import { offersOf } from './offers.ts';
 import type { DashboardState, NodeState, PagePlan, RunState, Said } from './state.ts';
 
 export interface Seen {
@@ -19,6 +21,8 @@ export interface Seen {
   readonly missing: readonly string[];
   /** Returns the labels of the Node with this name; undefined if it does not exist. Without it, the state has no labels. */
   readonly labelsOf?: (name: string) => Readonly<Record<string, string>> | undefined;
+  /** The dialects, which know how plans go back. Without them, the state offers no roll-back. */
+  readonly modules?: readonly Pick<ReversibleDialect, 'name' | 'rollBack'>[];
 }
 
 export function stateOf(seen: Seen, now: number): DashboardState {
@@ -67,8 +71,9 @@ function saidIn({ heading, lines }: text.Section): Said[] {
 }
 
 function pagePlan(seen: Seen, plan: ShownPlan, labels: LabelTable, now: number): PagePlan {
-  const { status, rollouts } = seen;
-  const rollout = rollouts.find((each) => isOf(each, plan));
+  const { status, rollouts, modules = [] } = seen;
+  const way = modules.find(({ name }) => name === plan.dialect)?.rollBack;
+  const rollout = rollouts.find((each) => isRolloutOf(each, plan));
   const { wave, eta } = rollout?.status ?? {};
   const recorded = recordedRun(plan, rollout);
   return {
@@ -82,6 +87,7 @@ function pagePlan(seen: Seen, plan: ShownPlan, labels: LabelTable, now: number):
     paused: plan.paused,
     unapproved: plan.waits.find(({ unapproved }) => unapproved !== undefined)?.unapproved,
     failedHooks: plan.retryableHooks,
+    ...offersOf(plan, { rollout, way }, now),
     expected:
       eta === undefined || !isOpenPlan(plan) || !sentences.hasForeseeableEnd(plan)
         ? undefined
@@ -116,7 +122,8 @@ function recordedRun(
   );
 }
 
-function isOf({ spec }: NodeRollout, { uid, name, namespace }: ShownPlan): boolean {
+/** Returns true if the NodeRollout is about the plan. */
+export function isRolloutOf({ spec }: NodeRollout, { uid, name, namespace }: ShownPlan): boolean {
   const { plan } = spec;
   if (plan.uid !== undefined) return plan.uid === uid;
   return plan.name === name && plan.namespace === namespace;

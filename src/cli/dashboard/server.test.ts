@@ -17,6 +17,7 @@ async function serve(port = 0, act?: Act): Promise<DashboardServer> {
     port,
     files,
     explain: (plan, node) => [{ heading: plan, lines: [node] }],
+    explainRun: () => undefined,
     preview: async (text) => await Promise.resolve({ isDone: true, lines: [text] }),
     act,
   });
@@ -80,7 +81,15 @@ test('another host name that leads to this server gets nothing, even with the to
 test('without the token, or with another one, nothing is answered', async () => {
   const server = await serve();
   const cookies = [undefined, `${cookieOf(server)}x`, cookieOf(server).slice(0, -1), 'refit=1'];
-  for (const path of ['/', '/ui.js', '/ui.css', '/api/state', '/api/events', '/api/why'])
+  for (const path of [
+    '/',
+    '/ui.js',
+    '/ui.css',
+    '/api/state',
+    '/api/events',
+    '/api/why',
+    '/api/run',
+  ])
     for (const cookie of cookies)
       expect(
         await ask(server, { path, ...(cookie === undefined ? {} : { cookie }) }),
@@ -194,6 +203,14 @@ async function serveActions() {
 }
 
 const PAUSE = '{"action":"pause","plan":"autopilot//a"}';
+const ROLL_BACK = JSON.stringify({
+  action: 'rollback',
+  plan: 'autopilot//a',
+  reason: 'bad',
+  isConfirmed: true,
+  typed: 'yes',
+  seen: '0'.repeat(64),
+});
 const OWN = { 'x-refit-action': '1' };
 
 test('without --allow-actions, an action is refused even with the token and the header', async () => {
@@ -234,8 +251,9 @@ test('an action without the cookie, or of another page, reaches nothing', async 
     [{ cookie, more: OWN, path: '/api/state' }, 405],
     [{ cookie, more: OWN, whole: '/api/act' }, 405],
   ];
-  for (const [each, code] of asked)
-    expect(await post(each), JSON.stringify(each)).toMatchObject({ code });
+  for (const body of [PAUSE, ROLL_BACK])
+    for (const [each, code] of asked)
+      expect(await post({ ...each, body }), JSON.stringify(each)).toMatchObject({ code });
   expect(seen).toEqual([]);
 });
 

@@ -7,7 +7,7 @@ import { type Act, answerAction, answerPreview, HEADERS, type Preview, send } fr
 import type { UiFiles } from './bundle.ts';
 import { createFeed } from './feed.ts';
 import { pageOf } from './page.ts';
-import type { DashboardState, Said } from './state.ts';
+import type { DashboardState, RunShown, Said } from './state.ts';
 
 export interface DashboardServer {
   readonly port: number;
@@ -22,6 +22,8 @@ interface Parts {
   readonly port: number;
   readonly files: UiFiles;
   readonly explain: (plan: string, node: string) => readonly Said[];
+  /** Returns an earlier run of the plan; undefined if there is no such run. */
+  readonly explainRun: (plan: string, run: string) => RunShown | undefined;
   readonly preview: Preview;
   /** Carries out the action of a button. Without it, the server carries out nothing. */
   readonly act?: Act | undefined;
@@ -32,6 +34,7 @@ export async function serveDashboard({
   port,
   files,
   explain,
+  explainRun,
   preview,
   act,
 }: Parts): Promise<DashboardServer> {
@@ -67,8 +70,12 @@ export async function serveDashboard({
     if (path === 'ui.css') return { type: 'text/css', body: files.style };
     if (path === 'api/state' && feed.last !== '')
       return { type: 'application/json', body: feed.last };
-    if (path !== 'api/why') return undefined;
-    const said = explain(searchParams.get('plan') ?? '', searchParams.get('node') ?? '');
+    const plan = searchParams.get('plan') ?? '';
+    const isRun = path === 'api/run';
+    if (!isRun && path !== 'api/why') return undefined;
+    const said = isRun
+      ? (explainRun(plan, searchParams.get('run') ?? '') ?? null)
+      : explain(plan, searchParams.get('node') ?? '');
     return { type: 'application/json', body: JSON.stringify(said) };
   };
   return {

@@ -73,6 +73,26 @@ export interface RunState {
   readonly causes: readonly string[];
 }
 
+/** A node of an earlier run, as far as the record names it. */
+export interface NodeOfRun {
+  readonly name: string;
+  /** The version before the run; absent if it is not known. */
+  readonly from?: string;
+  /** The version after the run; absent if the record does not say whether the node got it. */
+  readonly to?: string;
+  /** Why the node failed; empty if that is not known. */
+  readonly failure?: string;
+}
+
+/** An earlier run of a plan. The page asks the server for it. */
+export interface RunShown {
+  readonly started: string;
+  readonly ended?: string;
+  readonly version: string;
+  readonly said: readonly Said[];
+  readonly nodes: readonly NodeOfRun[];
+}
+
 /** A plan on the page. */
 export interface PagePlan {
   /** The text that identifies the plan in requests of the page. */
@@ -90,6 +110,16 @@ export interface PagePlan {
   readonly unapproved?: number | undefined;
   /** Names of the failed hooks of the whole plan that can run again. */
   readonly failedHooks?: readonly string[] | undefined;
+  /** What keeps nodes from starting until somebody opens the maintenance window. */
+  readonly closed?: 'window' | 'blackout';
+  /** The names of the health checks that do not pass and that nobody has accepted. */
+  readonly acceptable?: readonly string[];
+  /** The nodes that the plan has left out and that can be tried again. */
+  readonly leftOut?: readonly string[];
+  /** How the nodes of the ended plan go back; absent if they cannot. */
+  readonly rollBack?:
+    | { readonly kind: 'command'; readonly takesImage: boolean }
+    | { readonly kind: 'byHand'; readonly sentence: string };
   /** RFC 3339 times between which the plan probably ends. */
   readonly expected?: Readonly<Record<'earliest' | 'latest', string>> | undefined;
   /** Percent, expected end and pauses, as `refit status` shows them. */
@@ -148,7 +178,36 @@ export type ActionRequest =
   | { readonly action: 'approve'; readonly plan: string; readonly wave: number }
   | { readonly action: 'retry'; readonly plan: string; readonly node: string }
   | { readonly action: 'hold'; readonly node: string; readonly reason?: string }
-  | { readonly action: 'unhold'; readonly node: string };
+  | { readonly action: 'unhold'; readonly node: string }
+  | AskedRequest
+  | RollBackRequest;
+
+/**
+ * The request for an action that the page asks about first. If `isConfirmed` is false, the server only says what the
+ * action would do.
+ */
+export type AskedRequest = { readonly plan: string; readonly isConfirmed: boolean } & (
+  | {
+      readonly action: 'start';
+      /** How long the window is open, as a text such as `2h`. */
+      readonly for: string;
+      readonly reason?: string;
+      readonly blackouts?: true;
+    }
+  | { readonly action: 'accept'; readonly check: string; readonly reason?: string }
+  | { readonly action: 'retry-skipped' }
+);
+
+/** The request for a roll-back. `seen` is the `id` of the answer in which the viewer saw what the roll-back would change. */
+export type RollBackRequest = {
+  readonly action: 'rollback';
+  readonly plan: string;
+  readonly reason: string;
+  readonly image?: string;
+} & (
+  | { readonly isConfirmed: false }
+  | { readonly isConfirmed: true; readonly typed: 'yes'; readonly seen: string }
+);
 
 /** The maximum size of a text to preview, in bytes. It is enough for a plan that lists thousands of nodes. */
 export const LONGEST_TEXT = 262_144;
@@ -157,4 +216,6 @@ export interface ActionResult {
   readonly isDone: boolean;
   /** The output of the command, or a sentence that says why nothing was done. */
   readonly lines: readonly string[];
+  /** Identifies what a roll-back would change. */
+  readonly id?: string;
 }

@@ -44,6 +44,7 @@ async function serve({
       explained.push(of);
       return [{ text: 'why' }];
     },
+    explainRun: (_plan: string, name: string) => (name === 'id1' ? { version: 'v1' } : undefined),
     act: more.act ?? done,
     preview: more.preview ?? done,
   } as unknown as Viewer;
@@ -196,6 +197,15 @@ test('the question why is answered for the plan and the node in the address', as
     ['autopilot//a', 'n1'],
     ['', ''],
   ]);
+});
+
+test('an earlier run is answered only to a viewer, and an unknown run is null', async () => {
+  const { ask } = await serve();
+  const path = 'GET /api/run?plan=autopilot%2F%2Fa&run=';
+  expect(await ask(`${path}id1`, ADA)).toMatchObject({ code: 200, body: '{"version":"v1"}' });
+  expect(await ask(`${path}nosuch`, ADA)).toMatchObject({ code: 200, body: 'null' });
+  expect(await ask('GET /api/run', ADA)).toMatchObject({ code: 200, body: 'null' });
+  expect(await ask(`${path}id1`, {})).toMatchObject({ code: 401 });
 });
 
 test('the state is the last one that was published, and before that the viewer is asked to wait', async () => {

@@ -158,6 +158,10 @@ async function answerViewer(
   }
   if (pathname === '/')
     return send(response, 200, 'text/html', pageOf({ kind: 'served', isProxied }));
+  if (pathname === '/api/run') {
+    const run = viewer.explainRun(searchParams.get('plan') ?? '', searchParams.get('run') ?? '');
+    return send(response, 200, 'application/json', JSON.stringify(run ?? null));
+  }
   if (pathname === '/api/why') {
     const said = viewer.explain(searchParams.get('plan') ?? '', searchParams.get('node') ?? '');
     return send(response, 200, 'application/json', JSON.stringify(said));
@@ -183,6 +187,7 @@ const FOR_VIEWERS = new Set([
   'GET /api/state',
   'GET /api/events',
   'GET /api/why',
+  'GET /api/run',
   'POST /api/act',
   'POST /api/preview',
 ]);

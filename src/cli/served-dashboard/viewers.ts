@@ -7,14 +7,15 @@ import { isNotFound, isUnauthorized } from '../../kube/status-error.ts';
 import { backoffDelay, type Clock, sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
 import { semaphore } from '../../util/waits.ts';
-import type { SessionDialect } from '../contract/session-dialect.ts';
+import type { ReversibleDialect } from '../contract/roll-back.ts';
 import { carryOut } from '../dashboard/actions.ts';
 import { explainToPage } from '../dashboard/explain-node.ts';
+import { explainRun } from '../dashboard/explain-run.ts';
 import { createFeed, type Feed } from '../dashboard/feed.ts';
 import { followPlans } from '../dashboard/follow-plans.ts';
 import { type Seen, stateOf } from '../dashboard/make-state.ts';
 import { previewText } from '../dashboard/preview.ts';
-import type { ActionRequest, ActionResult, Said } from '../dashboard/state.ts';
+import type { ActionRequest, ActionResult, RunShown, Said } from '../dashboard/state.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { inSession, type Session } from '../status/status-session.ts';
 import { identify, type TokenOwner } from './identify.ts';
@@ -57,6 +58,8 @@ export interface Viewer {
    */
   follow(): boolean;
   explain(plan: string, node: string): readonly Said[];
+  /** Returns an earlier run of the plan; undefined if there is no such run. */
+  explainRun(plan: string, run: string): RunShown | undefined;
   act(request: ActionRequest): Promise<ActionResult>;
   /** Previews the plans that the text contains. */
   preview(text: string): Promise<ActionResult>;
@@ -68,7 +71,7 @@ export type FoundViewer =
 
 export interface ViewersOptions {
   readonly connection: Pick<ConnectionFlags, 'kubeconfig' | 'context' | 'apiPort'>;
-  readonly modules: readonly SessionDialect[];
+  readonly modules: readonly ReversibleDialect[];
   readonly clock: Clock;
   readonly abort: AbortSignal;
   readonly random?: () => number;
@@ -325,7 +328,7 @@ function createViewer(
       onListed();
       for await (const next of followPlans(session, clock, missing)) {
         const began = clock.monotonic();
-        seen = next;
+        seen = { ...next, modules };
         publish();
         const spent = clock.monotonic() - began;
         await sleep(clock, Math.max(LEAST_PAUSE_MS, SHARE * spent), abort);
@@ -378,7 +381,8 @@ function createViewer(
     const light = { ...flags, ready: false };
     return await previewText(text, light, { modules, clock, abort });
   };
-  return { parts: { user, feed, explain, act, preview }, run };
+  const ofRun: Viewer['explainRun'] = (plan, name) => explainRun(seen, plan, name);
+  return { parts: { user, feed, explain, explainRun: ofRun, act, preview }, run };
 }
 
 const ACTION_MS = 60_000;

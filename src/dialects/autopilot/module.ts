@@ -27,6 +27,7 @@ export const autopilotModule: DialectModule = {
   },
   rollBack: {
     kind: 'command',
+    takesImage: false,
     load: async () => (await import('./command/roll-back-of-k0s.ts')).rollBackOfK0s,
   },
   objectRollBack: undefined,

@@ -26,6 +26,7 @@ export const cattleModule: DialectModule = {
   },
   rollBack: {
     kind: 'command',
+    takesImage: true,
     load: async () => {
       const { rollBackCattlePlan } = await import('./command/roll-back-cattle-command.ts');
       return { plan: rollBackCattlePlan, deleted: () => undefined };

@@ -2,14 +2,14 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { commandPartsOf } from '../../../cli/command-parts.ts';
 import type { DialectCommands } from '../../../cli/contract/dialect-commands.ts';
-import type { SessionDialect } from '../../../cli/contract/session-dialect.ts';
+import type { ReversibleDialect } from '../../../cli/contract/roll-back.ts';
 import { GROUP_TITLES } from '../../../cli/group-titles.ts';
 import * as common from '../../../cli/options.ts';
 
 const ROLES = ['controller', 'worker'] as const;
 
 /** `modules` are all dialects, because the dashboard of the controller shows the plans of all. */
-export const k0sCommands = (modules: readonly SessionDialect[]): DialectCommands => ({
+export const k0sCommands = (modules: readonly ReversibleDialect[]): DialectCommands => ({
   processes: [
     {
       name: 'controller',

@@ -2,7 +2,7 @@
 
 import { plans } from '../../../api/autopilot/plan.ts';
 import { updateConfigs } from '../../../api/autopilot/update-config.ts';
-import type { SessionDialect } from '../../../cli/contract/session-dialect.ts';
+import type { ReversibleDialect } from '../../../cli/contract/roll-back.ts';
 import { type ControllerFlags, senderOf } from '../../../cli/options.ts';
 import { VERSION } from '../../../cli/version.ts';
 import {
@@ -57,7 +57,7 @@ interface UpdateFlags extends ControllerFlags {
 export async function runController(
   flags: UpdateFlags,
   abort: AbortSignal,
-  modules: readonly SessionDialect[],
+  modules: readonly ReversibleDialect[],
 ): Promise<void> {
   keepHeapSmall();
   const metrics = createMetrics(VERSION);
@@ -109,7 +109,7 @@ export async function runController(
  */
 async function dashboardIn(
   flags: UpdateFlags,
-  modules: readonly SessionDialect[],
+  modules: readonly ReversibleDialect[],
   log: Logger,
 ): Promise<Pick<ControllerProcessOptions, 'serve'>> {
   const { uiAddress: address, uiCertDir: certificates, uiHost: names = [] } = flags;
