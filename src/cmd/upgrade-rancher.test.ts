@@ -55,6 +55,19 @@ test('the Plan of the servers is written before that of the agents', async () =>
   expect(said).toContain(`version: ${NEXT_K3S}`);
 });
 
+test('a Plan whose selector finds no server is not given a version, because it would end at once', async () => {
+  await cluster.putNode('s1', K3S, { 'node-role.kubernetes.io/control-plane': 'true' });
+  const key = 'node-role.kubernetes.io/master';
+  const old = (operator: 'In' | 'NotIn') => ({
+    matchExpressions: [{ key, operator, values: ['true'] }],
+  });
+  await putCattle('servers', { ...installer, version: K3S, nodeSelector: old('In') });
+  await putCattle('agents', { ...installer, version: K3S, nodeSelector: old('NotIn') });
+  const { error } = await cluster.upgrading(NEXT_K3S);
+  expect(error).toContain('Plan system-upgrade/servers: the plan lists or selects no target');
+  expect((await cattle('agents')).spec?.version).toBe(K3S);
+});
+
 test('a Plan with the image of a mirror installs K3s, too, if its version says so', async () => {
   await cluster.putNode('w1', K3S);
   await putCattle('servers', { upgrade: { image: 'registry.local/mirror' }, version: K3S });

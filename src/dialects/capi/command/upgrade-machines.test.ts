@@ -246,6 +246,7 @@ async function draftOf(version: string): Promise<UpgradeDraft> {
 test('the version is written although a controller has written the status meanwhile', async () => {
   await putBlue(OLD, OLD);
   const draft = await draftOf(NEW);
+  expect(draft.said.join()).toContain('If Machines need another image, change their template');
   const status = { status: { readyReplicas: 1 } };
   await client.patch(controlPlanes, 'cp', status, { type: 'merge', namespace });
   await draft.write(true);

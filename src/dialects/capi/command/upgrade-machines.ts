@@ -306,9 +306,10 @@ function writesOf(
       metadata: { name: object.metadata.name, namespace: object.metadata.namespace ?? '' },
       ...patchOf({ resource, object, ...owner }),
     })),
-    said: owners.map(
-      (owner) => `${titleOf(owner)} changes from ${versionIn(owner)} to ${version}.`,
-    ),
+    said: [
+      ...owners.map((owner) => `${titleOf(owner)} changes from ${versionIn(owner)} to ${version}.`),
+      'Only the version changes. If Machines need another image, change their template as well.',
+    ],
     needs: owners.map(({ resource: { group, plural }, object }) => ({
       verb: 'patch',
       group,
