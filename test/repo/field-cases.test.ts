@@ -20,8 +20,8 @@ const HEADINGS: readonly (readonly [string, number])[] = [
   ['One policy, four dialects', 5],
   ['One plan for each owner of Cluster API', 5],
   ['Real counterparts', 5],
-  ['Before an upgrade',
-  'One command to upgrade', 20],
+  ['Before an upgrade', 20],
+  ['One command to upgrade', 5],
 ];
 
 /** Returns the text below this heading, up to the next heading. */

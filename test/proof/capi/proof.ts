@@ -73,7 +73,8 @@ function parseCommand(args: string[]): Command | undefined {
   return {
     releases,
     rollouts,
-    ...(wanted !== undefined && { only: wanted }),
+    // The parts run in their own order, because some of them leave the cluster as only later parts can use it.
+    ...(wanted !== undefined && { only: parts.filter((part) => wanted.includes(part)) }),
     ...(logs !== undefined && { logs }),
   };
 }
