@@ -78,10 +78,15 @@ test('signing out closes the pages of this token, and of no other', async () => 
   await expect.poll(() => watches).toEqual(['bob']);
 });
 
-test('the state of a viewer names the user, and allows actions', async () => {
+test('the state of a viewer names the user and the cluster, and allows actions', async () => {
   const { open, missingIn } = await startViewers();
   const { feed, viewer } = await open('ada-1');
-  expect(JSON.parse(feed.last)).toMatchObject({ viewer: 'ada', allowsActions: true, plans: [] });
+  expect(JSON.parse(feed.last)).toMatchObject({
+    viewer: 'ada',
+    cluster: 'prod',
+    allowsActions: true,
+    plans: [],
+  });
   expect(missingIn(feed.last)).toEqual([]);
   expect(viewer.explain('autopilot//a', 'n1')).toEqual([]);
 });

@@ -6,6 +6,7 @@ import { hash } from 'node:crypto';
 import { isNotFound, isUnauthorized } from '../../kube/status-error.ts';
 import { backoffDelay, type Clock, sleep } from '../../util/clock.ts';
 import { messageOf } from '../../util/errors.ts';
+import { defined } from '../../util/json.ts';
 import { semaphore } from '../../util/waits.ts';
 import type { ReversibleDialect } from '../contract/roll-back.ts';
 import { carryOut } from '../dashboard/actions.ts';
@@ -72,6 +73,8 @@ export type FoundViewer =
 export interface ViewersOptions {
   readonly connection: Pick<ConnectionFlags, 'kubeconfig' | 'context' | 'apiPort'>;
   readonly modules: readonly ReversibleDialect[];
+  /** The name of the cluster on the page; undefined if nobody has named it. */
+  readonly cluster?: string | undefined;
   readonly clock: Clock;
   readonly abort: AbortSignal;
   readonly random?: () => number;
@@ -307,15 +310,15 @@ function reasonsOf(error: unknown): readonly string[] {
 }
 
 function createViewer(
-  { connection, modules, clock, random = Math.random }: ViewersOptions,
+  { connection, modules, clock, cluster, random = Math.random }: ViewersOptions,
   { token, user }: { readonly token: string; readonly user: string },
   onRefused: () => void,
 ) {
   const feed = createFeed();
   const flags = { ...connection, token };
   let seen = NOTHING_SEEN;
-  const publish = (): void =>
-    feed.publish({ ...stateOf(seen, clock.now()), allowsActions: true, viewer: user });
+  const shared = { allowsActions: true, viewer: user, ...defined({ cluster }) };
+  const publish = (): void => feed.publish({ ...stateOf(seen, clock.now()), ...shared });
   const followOnce = async (place: Place, abort: AbortSignal): Promise<void> => {
     const missing: string[] = [];
     const onDenied = (error: unknown): void => void missing.push(messageOf(error));

@@ -121,6 +121,7 @@ export async function startViewers() {
   const clock = new FakeClock();
   const viewers = createViewers({
     connection: { kubeconfig },
+    cluster: 'prod',
     modules: MODULES.filter(({ name }) => name === 'autopilot'),
     clock,
     abort: stop.signal,

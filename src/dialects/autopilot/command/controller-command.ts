@@ -144,6 +144,7 @@ async function dashboardIn(
         trustedProxies,
         connection,
         modules,
+        cluster: flags.clusterName,
         files,
         clock,
         log,
