@@ -1,6 +1,6 @@
 /**
  * Tests the dashboard of a plan in progress that follows an earlier plan: lanes with bars, waits and history. With
- * REFIT_PICTURES=1, the test takes the pictures of the README.
+ * REFIT_PICTURES=1, the tests take the pictures of the README and of the guide.
  */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,10 +9,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { autopilot } from '../../sandbox/start/autopilot.ts';
 import { type Plan, plans } from '../../src/api/autopilot/plan.ts';
+import type { NodeState } from '../../src/cli/dashboard/state.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { ROOT } from '../repo/tree.ts';
-import { startBrowser, startDashboard, startDemonstration, visit } from './browser.ts';
+import { serveState, startBrowser, startDashboard, startDemonstration, visit } from './browser.ts';
+import { nodesNamed, stateWith } from './states.ts';
+
+const TAKES_PICTURES = process.env['REFIT_PICTURES'] === '1';
 
 let browser: Browser;
 beforeAll(async () => {
@@ -46,7 +50,7 @@ test('a plan in its middle: bars with a legend and times, groups, what it waits 
     .getByRole('region', { name: 'History' })
     .getByText(/v1\.36\.3\+k0s\.2: done 8\/8/)
     .waitFor();
-  if (process.env['REFIT_PICTURES'] === '1') await takePictures(page);
+  if (TAKES_PICTURES) await takePictures(page);
   expect(strays).toEqual([]);
 });
 
@@ -57,4 +61,36 @@ async function takePictures(page: Page): Promise<void> {
     const path = join(ROOT, 'docs', `dashboard-${colorScheme}.png`);
     await page.screenshot({ path, fullPage: true });
   }
+  await page.emulateMedia({ colorScheme: 'light' });
+  await page.setViewportSize({ width: 400, height: 800 });
+  await page.screenshot({ path: join(ROOT, 'docs', 'dashboard-phone.png') });
 }
+
+/** Returns 1,000 nodes of which one has failed, far down in the list. */
+function thousandNodes(): NodeState[] {
+  return nodesNamed(1000).map((node, index) => {
+    if (index === 700)
+      return {
+        ...node,
+        phase: 'failed',
+        state: 'failed',
+        message: 'the download answered 404 Not Found',
+      };
+    if (index < 700) return { ...node, phase: 'done' };
+    return { ...node, phase: 'pending', state: 'pending', message: '', steps: [] };
+  });
+}
+
+test('the one failed node among 1,000 is the first lane that the page shows', async () => {
+  const progress = ['70 %', 'about 40 min left'];
+  const plan = { progress, done: 700, total: 1000, percent: 70 };
+  await using server = await serveState({ ...stateWith(thousandNodes(), plan), cluster: 'prod' });
+  await using visited = await visit(browser, server.url);
+  const { page } = visited;
+  const first = page.getByRole('option').first();
+  await first.waitFor();
+  expect(await first.textContent()).toContain('w700');
+  if (!TAKES_PICTURES) return;
+  await page.setViewportSize({ width: 1200, height: 900 });
+  await page.screenshot({ path: join(ROOT, 'docs', 'dashboard-1000-nodes.png') });
+});
