@@ -6,10 +6,8 @@
  * such as v1.36.10 for v1.36.1, is another version.
  */
 export function withOtherVersion(text: string, from: string, to: string): string | undefined {
-  const [before, after] = [from, to].map((version) => version.replace(/^v/, '')) as [
-    string,
-    string,
-  ];
+  const before = from.replace(/^v/, '');
+  const after = to.replace(/^v/, '');
   let isNamed = false;
   const pattern = new RegExp(
     `(?<![\\d.])${RegExp.escape(before).replaceAll('\\+', '(?:\\+|(%2[Bb]))')}(?!\\d|\\.\\d)`,
