@@ -155,7 +155,8 @@ export function askingOf(
   };
 }
 
-function namesOf({ plural, group }: Resource, namespace: string | undefined): string {
+/** Returns how a sentence calls the objects of the kind, such as `plans.upgrade.cattle.io`. */
+export function namesOf({ plural, group }: Resource, namespace?: string): string {
   const what = group === '' ? plural : `${plural}.${group}`;
   return namespace === undefined ? what : `${what} in the namespace ${namespace}`;
 }

@@ -6,7 +6,7 @@ import { rfc3339 } from '../../util/clock.ts';
 import type { ReversibleDialect } from '../contract/roll-back.ts';
 import { causesOf, historyOf, type PlanHistory } from '../history/history.ts';
 import type { ShownPlan, ShownStatus, StageJson, TargetJson } from '../status/json-form.ts';
-import { segmentsOf } from '../status/picture.ts';
+import { stepsOf } from '../status/picture.ts';
 import * as sentences from '../status/sentences.ts';
 import * as text from '../status/text.ts';
 import { isCause, waitsOf } from '../why/target-waits.ts';
@@ -218,12 +218,6 @@ function delayOf(
     ...(now - Date.parse(since) > STUCK_MS ? { stuck: true } : {}),
     ...(unanswered ? { unanswered: true } : {}),
   };
-}
-
-/** Returns the steps of a target. A step in progress ends at `now`. */
-function stepsOf(target: TargetJson, plan: ShownPlan, now: number) {
-  const shown = sentences.isMoving(target) ? { ...target, since: rfc3339(now) } : target;
-  return segmentsOf(shown, plan);
 }
 
 function phaseOf(target: TargetJson): NodeState['phase'] {

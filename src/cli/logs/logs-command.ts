@@ -11,7 +11,7 @@ import { messageOf, RefitError } from '../../util/errors.ts';
 import { printable } from '../../util/printable.ts';
 import type { ConnectionFlags } from '../options.ts';
 import type { ShownPlan, ShownStatus, TargetJson } from '../status/json-form.ts';
-import { segmentsOf } from '../status/picture.ts';
+import { stepsOf } from '../status/picture.ts';
 import * as sentences from '../status/sentences.ts';
 import {
   inSession,
@@ -76,20 +76,16 @@ function targetsIn({ plans }: ShownStatus, named: string): Worked[] {
 
 /** Returns the title of the plan, each step with its start and its length, and how the target stands. */
 function stepLines(plan: ShownPlan, target: TargetJson, now: number): string[] {
-  const steps = segmentsOf(
-    sentences.isMoving(target) ? { ...target, since: rfc3339(now) } : target,
-    plan,
-  );
   return [
     titleOf(plan),
-    ...steps.map(
+    ...stepsOf(target, plan, now).map(
       ({ word, from, to }) => `  ${rfc3339(from)}  ${word}  ${formatDuration(to - from)}`,
     ),
     `  ${sentences.sentenceOf(sentences.rowOf(plan, target, undefined, now))}`,
   ];
 }
 
-/** Returns where the log of the agent is, unless the agent runs as a pod, whose log is shown. */
+/** Returns where the log of an agent of Refit is that runs as a service. The log of an agent that runs as a pod is shown anyway. */
 function agentLines(targets: readonly TargetJson[]): string[] {
   const isOurs = targets.some(({ agent }) => agent?.ours === true);
   if (!isOurs) return [];

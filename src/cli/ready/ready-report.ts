@@ -5,7 +5,7 @@ import { homeOf } from '../../composition/own-namespaces.ts';
 import { readPolicy } from '../../engine/policy/read-policy.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { ClusterConfig } from '../../kube/config/cluster-config.ts';
-import { answer, unknown } from '../../ready/asking.ts';
+import { answer, namesOf, unknown } from '../../ready/asking.ts';
 import { clusterContext } from '../../ready/cluster-context.ts';
 import type { Check, DialectReadiness, PolicyCheck } from '../../ready/context.ts';
 import type { Accepted, ReadyReport } from '../../ready/finding.ts';
@@ -37,9 +37,7 @@ export function readyReporter(
   accepted: Accepted = new Map(),
 ): (to: string) => Promise<ReadyReport> {
   const policies =
-    unseen === undefined
-      ? answer(list())
-      : unknown(`you may not read ${upgradePolicies.plural}.${upgradePolicies.group}`);
+    unseen === undefined ? answer(list()) : unknown(`you may not read ${namesOf(upgradePolicies)}`);
   const context = clusterContext({
     ...parts,
     namespace: homeOf(parts.config),

@@ -1,12 +1,13 @@
 /** Draws an ended plan: one bar for each node on a common time axis, with steps as shades and waits as dots. */
 
 import { isOpenPlan } from '../../engine/model/shown-phases.ts';
+import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
 import type { StepShade } from '../contract/session-dialect.ts';
 import type { Medium } from '../output.ts';
 import { wrapped } from '../phrases.ts';
 import type { ShownPlan, TargetJson } from './json-form.ts';
-import { targetsOf } from './sentences.ts';
+import { isMoving, targetsOf } from './sentences.ts';
 
 /** The maximum number of columns of the picture. A wider picture is not easier to read. */
 const MOST_COLUMNS = 78;
@@ -79,9 +80,13 @@ export function picture(plan: ShownPlan, { width, paint }: Medium): string[] {
   ];
 }
 
-/** Returns the steps and waits of a target, in order. Returns an empty list if `picture` draws no bar for the target. */
-export function segmentsOf(target: TargetJson, plan: ShownPlan): readonly Segment[] {
-  return rowOf(target, plan)[0]?.segments ?? [];
+/**
+ * Returns the steps and waits of a target, in order. A step in progress ends at `now`. Returns an empty list if `picture`
+ * draws no bar for the target.
+ */
+export function stepsOf(target: TargetJson, plan: ShownPlan, now: number): readonly Segment[] {
+  const shown = isMoving(target) ? { ...target, since: rfc3339(now) } : target;
+  return rowOf(shown, plan)[0]?.segments ?? [];
 }
 
 /**
