@@ -16,7 +16,7 @@ export async function writeInOrder<T>(
       if (written.length === 0) throw error;
       throw new RefitError(
         'REFIT_CONTROL',
-        `${listed(written)} is written, and ${titleOf(each)} is not: ${messageOf(error)}`,
+        `${listed(written)} ${written.length === 1 ? 'is' : 'are'} written, and ${titleOf(each)} is not: ${messageOf(error)}`,
         { hint: 'see both with `refit status`, and run this again', cause: error },
       );
     }

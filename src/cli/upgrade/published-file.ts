@@ -3,7 +3,13 @@
  * anything, so the size, the time and the beginning of a file are checked.
  */
 import { createHash } from 'node:crypto';
-import { type Answer, AnswerRefusal, chunksOf, httpGet, stallGuard } from '../../http/http-get.ts';
+import {
+  AnswerRefusal,
+  chunksOf,
+  httpGet,
+  type StallGuard,
+  stallGuard,
+} from '../../http/http-get.ts';
 import type { Environment } from '../../http/proxy-choice.ts';
 import { textIn } from '../../util/bounded-file.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -64,22 +70,21 @@ async function readFile(
   tools: WebTools,
   take: (chunk: Buffer) => boolean,
 ): Promise<void> {
-  using guard = stallGuard(STALL_MS, MOST_MS, tools.clock, tools.abort);
-  using answer = await open(url, tools, guard.abort);
-  let bytes = 0;
-  let head = Buffer.alloc(0);
-  for await (const chunk of chunksOf(answer.response)) {
-    guard.touch();
-    bytes += chunk.length;
-    if (bytes > MOST_FILE_BYTES) throw new Error('the file is larger than 2 GiB');
-    if (head.length < MACHINE_AT + 2) {
-      head = Buffer.concat([head, chunk.subarray(0, MACHINE_AT + 2)]);
-      if (head.length >= MACHINE_AT + 2) checkHead(head, arch);
+  await withAnswer(url, MOST_MS, tools, async (parts) => {
+    let bytes = 0;
+    let head = Buffer.alloc(0);
+    for await (const chunk of parts) {
+      bytes += chunk.length;
+      if (bytes > MOST_FILE_BYTES) throw new Error('the file is larger than 2 GiB');
+      if (head.length < MACHINE_AT + 2) {
+        head = Buffer.concat([head, chunk.subarray(0, MACHINE_AT + 2)]);
+        if (head.length >= MACHINE_AT + 2) checkHead(head, arch);
+      }
+      if (!take(chunk) && head.length >= MACHINE_AT + 2) return;
     }
-    if (!take(chunk) && head.length >= MACHINE_AT + 2) return;
-  }
-  if (bytes === 0) throw new Error('the file is empty');
-  if (head.length < MACHINE_AT + 2) checkHead(head, arch);
+    if (bytes === 0) throw new Error('the file is empty');
+    if (head.length < MACHINE_AT + 2) checkHead(head, arch);
+  });
 }
 
 function checkHead(head: Buffer, arch: string | undefined): void {
@@ -93,17 +98,48 @@ function checkHead(head: Buffer, arch: string | undefined): void {
 
 /** Resolves with the text at the address; undefined if there is nothing. */
 export async function textAt(url: string, tools: WebTools): Promise<string | undefined> {
-  using guard = stallGuard(STALL_MS, STALL_MS, tools.clock, tools.abort);
   try {
-    using answer = await open(url, tools, guard.abort);
-    return await textIn(chunksOf(answer.response), MOST_TEXT_BYTES, 'it is larger than 64 KiB');
+    return await withAnswer(
+      url,
+      STALL_MS,
+      tools,
+      async (parts) => await textIn(parts, MOST_TEXT_BYTES, 'it is larger than 64 KiB'),
+    );
   } catch (error) {
     if (error instanceof AnswerRefusal && error.status === NOT_FOUND) return undefined;
     throw error;
   }
 }
 
-async function open(url: string, { environment }: WebTools, abort: AbortSignal): Promise<Answer> {
+/**
+ * Sends a request, and runs `read` with the parts of the answer. Rejects if the server sends nothing for a while, or if it
+ * takes longer than `mostMs`.
+ */
+async function withAnswer<T>(
+  url: string,
+  mostMs: number,
+  { clock, environment, abort }: WebTools,
+  read: (parts: AsyncIterable<Buffer>) => Promise<T>,
+): Promise<T> {
+  using guard = stallGuard(STALL_MS, mostMs, clock, abort);
   const headers = { 'user-agent': 'refit-upgrade', 'accept-encoding': 'identity' };
-  return await httpGet({ url, headers, environment, source: 'the address' }, abort);
+  const source = 'the address';
+  try {
+    using answer = await httpGet({ url, headers, environment, source }, guard.abort);
+    return await read(touching(chunksOf(answer.response), guard));
+  } catch (error) {
+    // The reason of the guard says more than the error of the connection that it has closed.
+    guard.abort.throwIfAborted();
+    throw error;
+  }
+}
+
+async function* touching(
+  parts: AsyncIterable<Buffer>,
+  guard: Pick<StallGuard, 'touch'>,
+): AsyncGenerator<Buffer> {
+  for await (const part of parts) {
+    guard.touch();
+    yield part;
+  }
 }
