@@ -47,10 +47,13 @@ export async function emptyImage(scene: Scene): Promise<void> {
         (await jobsOf(scene, AGENTS, EMPTY)).some(({ status }) => status.succeeded === 1),
       );
       const why = await refit(scene, 'why', agent.name);
+      const logs = await refit(scene, 'logs', agent.name);
       const said = (await saidBy(scene, AGENTS, EMPTY, 'upgrade')).join('\n');
       const complete = conditionOf(await planOf(scene, AGENTS), 'Complete');
       return [
         ...lacking(said, 'Binary already been replaced'),
+        // The kubelet gives the same lines to `refit logs`.
+        ...lacking(logs.stdout, 'container upgrade', 'Binary already been replaced'),
         ...lacking(why.stdout, `its kubelet reports ${NEWER} instead of ${EMPTY}`),
         ...differing({ 'the condition Complete': complete?.status }, 'False'),
       ];
@@ -107,10 +110,12 @@ export async function refusedDowngrade(scene: Scene): Promise<void> {
       const said = (await saidBy(scene, AGENTS, OLD, 'upgrade')).join('\n');
       await refit(scene, 'status');
       const why = await refit(scene, 'why', agent.name);
+      const logs = await refit(scene, 'logs', agent.name, '--tail', '50');
       const [job] = await jobsOf(scene, AGENTS, OLD);
       const name = job?.metadata.name ?? 'a Job';
       return [
         ...lacking(said, 'is higher than'),
+        ...lacking(logs.stdout, 'is higher than'),
         ...lacking(conditionOf(plan, 'Complete')?.message ?? '', name),
         ...lacking(why.stdout, name),
       ];
