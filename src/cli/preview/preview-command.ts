@@ -12,11 +12,11 @@ import { gather } from '../../engine/snapshot/gather.ts';
 import type { KubeObject } from '../../kube/resources.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
-import type { SessionDialect } from '../contract/session-dialect.ts';
 import { readInputs } from '../input-files.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { wrappedLines } from '../phrases.ts';
 import {
+  type AskedDialect,
   type ReadyAskerFlags,
   type ReadyAskerParts,
   readinessFor,
@@ -52,7 +52,7 @@ export interface PreviewParts
   extends Omit<SessionParts, 'modules'>,
     Pick<ReadyAskerParts, 'accepted'> {
   /** With `readiness`, the preview also makes the checks of `refit ready`. */
-  readonly modules: readonly (SessionDialect & ReadyAskerParts['modules'][number])[];
+  readonly modules: readonly AskedDialect[];
 }
 
 /** Does what `previewObjects` does, with the files that the user named. */

@@ -5,6 +5,7 @@ import { newestVersionOf } from '../../engine/model/newest-version.ts';
 import { isFinal } from '../../engine/model/rollout.ts';
 import type { Accepted, ReadyReport } from '../../ready/finding.ts';
 import type { DialectModule } from '../contract/dialect-module.ts';
+import type { SessionDialect } from '../contract/session-dialect.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { harmless } from '../status/harmless.ts';
 import type { Policies } from '../status/load.ts';
@@ -29,6 +30,9 @@ export interface ReadyAskerFlags extends Pick<ConnectionFlags, 'apiPort'> {
   /** False if the checks of `refit ready` are left out. */
   readonly ready?: boolean;
 }
+
+/** What a session that also asks whether the cluster is ready needs of a dialect. */
+export type AskedDialect = SessionDialect & Partial<Pick<DialectModule<string>, 'readiness'>>;
 
 export interface ReadyAskerParts extends Pick<SessionParts, 'clock' | 'abort'> {
   /** Nothing is asked unless a dialect has `readiness`. */

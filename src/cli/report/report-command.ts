@@ -9,13 +9,13 @@ import { withoutManagedFields } from '../../kube/trimmed.ts';
 import type { ReadyReport } from '../../ready/finding.ts';
 import { messageOf, RefitError } from '../../util/errors.ts';
 import { listed } from '../../util/phrases.ts';
-import type { SessionDialect } from '../contract/session-dialect.ts';
 import { uiFiles } from '../dashboard/bundle.ts';
 import { pageOf } from '../dashboard/page.ts';
 import { historyOf, isHistoryOf } from '../history/history.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { readAccepted } from '../ready/accept-flag.ts';
 import {
+  type AskedDialect,
   type ReadyAskerFlags,
   type ReadyAskerParts,
   readinessFor,
@@ -44,7 +44,7 @@ interface ReportFlags extends ConnectionFlags, ReadyAskerFlags, Omit<PlanFilter,
 
 export type ReportCommandParts = Omit<SessionParts, 'modules'> & {
   /** With `readiness`, the report about a plan that has not started also contains the checks of `refit ready`. */
-  readonly modules: readonly (SessionDialect & ReadyAskerParts['modules'][number])[];
+  readonly modules: readonly AskedDialect[];
 };
 
 /**
