@@ -90,7 +90,7 @@ test('a mail server gets one message, after STARTTLS and with the password', asy
   // A long header continues on the next line, which begins with a blank.
   const mail = folded.replaceAll(/\n[ \t]+/g, ' ');
   for (const line of [
-    'Subject: Refit: autopilot/autopilot: the upgrade to v1.36.3+k0s.2 has started; 2 nodes',
+    'Subject: Refit: [refit] autopilot/autopilot: the upgrade to v1.36.3+k0s.2 has started; 2 nodes',
     'From: Refit <refit@example.org>',
     'To: operations@example.org, night@example.org',
     'Auto-Submitted: auto-generated',

@@ -112,8 +112,15 @@ test('each receiver gets each event once, in the format that it publishes', asyn
   const plan = 'autopilot/autopilot';
   const started = `${plan}: the upgrade to v1.36.3+k0s.2 has started; 2 nodes`;
   const done = `${plan}: the upgrade to v1.36.3+k0s.2 is done; 2 of 2 nodes done`;
+  // The name of the cluster is the name of the context.
+  const shownDone = `[refit] ${done}\nSee what was done: refit report ${plan}`;
   expect(to('webhook').map(bodyOf)).toMatchObject([
-    { version: 1, policy: 'notify-formats', notes: [{ event: 'Started', plan, message: started }] },
+    {
+      version: 1,
+      cluster: 'refit',
+      policy: 'notify-formats',
+      notes: [{ event: 'Started', plan, message: started }],
+    },
     { version: 1, policy: 'notify-formats', notes: [{ event: 'Done', plan, message: done }] },
   ]);
   expect(to('webhook').map(({ headers }) => headers['idempotency-key'])).toEqual(
@@ -121,7 +128,7 @@ test('each receiver gets each event once, in the format that it publishes', asyn
   );
   expect(new Set(to('webhook').map((request) => bodyOf(request).id)).size).toBe(2);
   expect(to('slack')).toMatchObject([
-    { method: 'POST', body: JSON.stringify({ text: done, mrkdwn: false }) },
+    { method: 'POST', body: JSON.stringify({ text: shownDone, mrkdwn: false }) },
   ]);
   await puppets.until(async () =>
     expect(await shown()).toContain('"message": "no receiver has refused a message"'),
