@@ -223,7 +223,10 @@ test('the targets of a Plan that rolled back are not those of an upgrade', async
   await cluster.putNode('w2', OLD);
   publish(NEW);
   await putPlan('Completed', { [ROLLS_BACK_ANNOTATION]: 'uid/run' });
-  await cluster.upgrading(NEW, { from: cluster.place });
+  // Its addresses still say where the files are.
+  const { said, error } = await cluster.upgrading(NEW);
+  expect(error).toBe('');
+  expect(said).toContain(`It goes from ${OLD} (2 nodes) to ${NEW}.`);
   const [command] = (await present())?.spec.commands ?? [];
   expect(command?.k0supdate?.targets.workers?.discovery).toEqual({ selector: {} });
 });

@@ -24,11 +24,12 @@ import { ROLLS_BACK_ANNOTATION } from '../../../engine/model/earlier-versions.ts
 import { isFinal } from '../../../engine/model/rollout.ts';
 import { apiVersionOf, nodes, type ObjectMeta } from '../../../kube/resources.ts';
 import { ifAllowed, ifFound } from '../../../kube/status-error.ts';
+import { isKeptFileUrl } from '../../../signal/kept-file.ts';
 import { rfc3339 } from '../../../util/clock.ts';
 import { RefitError } from '../../../util/errors.ts';
 import { counted, listed } from '../../../util/phrases.ts';
 import { shellWord } from '../../../util/shell-word.ts';
-import { parseVersion } from '../../../util/version.ts';
+import { compareVersionTexts, parseVersion } from '../../../util/version.ts';
 import { autopilot } from '../plan/autopilot-dialect.ts';
 import { type PresentNode, presentNodes } from '../plan/roll-back-plan.ts';
 import { publishedFiles } from './published-files.ts';
@@ -82,7 +83,7 @@ async function draftOf(version: string, situation: Situation): Promise<UpgradeDr
   refuseWithoutFiles(present);
   if (parseVersion(version)?.build.startsWith('k0s.') !== true)
     refuse(
-      `a version of k0s has its build, found ${version}`,
+      `versions of k0s end with a build such as +k0s.0, found ${version}`,
       `write for example refit upgrade ${version.replace(/\+.*/, '')}+k0s.0`,
     );
   const now = clock.now();
@@ -97,9 +98,10 @@ async function draftOf(version: string, situation: Situation): Promise<UpgradeDr
     );
   const platforms = platformsOf(present);
   const last = updateOf(old);
+  const source = last ?? (old === undefined ? undefined : anyUpdateOf(old));
   const followed = await updateConfigsIn(session);
   const files = await publishedFiles(
-    { version, platforms, from: flags.from, last },
+    { version, platforms, from: flags.from, last: source },
     { clock, environment, abort },
   );
   const { targets, sentence } = targetsFor(present, last, world.list(nodes).length);
@@ -115,16 +117,13 @@ async function draftOf(version: string, situation: Situation): Promise<UpgradeDr
     spec: { id: rfc3339(now), timestamp: 'now', commands: [{ k0supdate }] },
   };
   const title = `Plan ${PLAN_NAME}`;
-  const words = connectionWords(flags);
-  const from = flags.from === undefined ? '' : ` --from ${shellWord(flags.from)}`;
-  const verbs = old === undefined ? ['create'] : ['patch', 'delete', 'create'];
-  const { group, plural: resource } = plans;
   return {
     objects: [plan],
     said: [
       old === undefined
         ? `${title} is created for ${version}.`
         : `${title}, which has ended, is replaced by one for ${version}; the NodeRollout keeps the history.`,
+      changeSentence(behind, version),
       ...after,
       sentence,
       ...followed.map(
@@ -134,6 +133,29 @@ async function draftOf(version: string, situation: Situation): Promise<UpgradeDr
       ...files.said,
       ...bundleSentence(old),
     ],
+    ...wordsOf(version, old, flags),
+    preview: async () =>
+      await previewPlans(session, [{ place: title, kind: planKind, object: plan }], flags, parts),
+    async write(dryRun) {
+      if (old === undefined) await session.client.create(plans, plan, { dryRun, abort });
+      else if (dryRun) await checkReplacement(session, old, plan, now);
+      else await replacePlan(session, old, plan, now);
+    },
+    next: [`${title} is written. Follow it with: refit status --watch`],
+  };
+}
+
+/** Returns the rights that the write needs, and the commands of kubectl that would do the same. */
+function wordsOf(
+  version: string,
+  old: Inspection | undefined,
+  flags: UpgradeFlags,
+): Pick<UpgradeDraft, 'needs' | 'kubectl'> {
+  const words = connectionWords(flags);
+  const from = flags.from === undefined ? '' : ` --from ${shellWord(flags.from)}`;
+  const verbs = old === undefined ? ['create'] : ['patch', 'delete', 'create'];
+  const { group, plural: resource } = plans;
+  return {
     needs: verbs.map((verb) => ({
       verb,
       group,
@@ -145,14 +167,6 @@ async function draftOf(version: string, situation: Situation): Promise<UpgradeDr
       `refit upgrade ${version}${from}${words} -o yaml > plan.yaml`,
       `kubectl${words} ${old === undefined ? 'create' : 'replace --force'} -f plan.yaml`,
     ],
-    preview: async () =>
-      await previewPlans(session, [{ place: title, kind: planKind, object: plan }], flags, parts),
-    async write(dryRun) {
-      if (old === undefined) await session.client.create(plans, plan, { dryRun, abort });
-      else if (dryRun) await checkReplacement(session, old, plan, now);
-      else await replacePlan(session, old, plan, now);
-    },
-    next: [`${title} is written. Follow it with: refit status --watch`],
   };
 }
 
@@ -240,6 +254,21 @@ function updateOf(old: Inspection | undefined): K0sUpdate | undefined {
       'change their versions and files yourself, and apply the Plan with kubectl replace --force -f',
     );
   return updates[0];
+}
+
+/** Returns an update of the last Plan, whose addresses say where files are. Those of kept files on the hosts say nothing. */
+function anyUpdateOf({ plan }: Inspection): K0sUpdate | undefined {
+  return (plan as Plan).spec.commands
+    .flatMap(({ k0supdate }) => k0supdate ?? [])
+    .find(({ platforms }) => Object.values(platforms).every(({ url }) => !isKeptFileUrl(url)));
+}
+
+/** Says from which versions nodes go, and whether some of them go down. */
+function changeSentence(behind: readonly PresentNode[], version: string): string {
+  const counts = Map.groupBy(behind, (node) => node.version ?? 'an unknown version');
+  const from = [...counts].map(([each, nodes]) => `${each} (${counted(nodes.length, 'node')})`);
+  const isDown = [...counts.keys()].some((each) => compareVersionTexts(version, each) < 0);
+  return `It goes from ${listed(from)} ${isDown ? 'DOWN ' : ''}to ${version}.`;
 }
 
 function isRollBack({ plan }: Inspection): boolean {
