@@ -1,5 +1,5 @@
 /** Tests that a server cannot make `refit upgrade` wait without end, read without end, or trust what is no file. */
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { type Script, startStubServer } from '../../../test/faults/stub-server.ts';
 import { FakeClock } from '../../../test/support/clock/fake-clock.ts';
 import { checkFile, digestOfFile, textAt, type WebTools } from './published-file.ts';
@@ -17,7 +17,7 @@ async function serving(script: Script) {
 
 test('a server that never answers is given up after half a minute', async () => {
   const { server, clock, tools, url } = await serving(() => undefined);
-  await using _ended = server;
+  onTestFinished(async () => await server[Symbol.asyncDispose]());
   const asked = digestOfFile(url, 'amd64', tools);
   asked.catch(() => undefined);
   await vi.waitFor(() => expect(server.requests).toHaveLength(1), WAIT);
@@ -29,7 +29,7 @@ test('a file that never ends is given up after half an hour', async () => {
   const { server, clock, tools, url } = await serving((_request, response) => {
     response.write('k0s, a program without an end');
   });
-  await using _ended = server;
+  onTestFinished(async () => await server[Symbol.asyncDispose]());
   const asked = digestOfFile(url, undefined, tools);
   asked.catch(() => undefined);
   await vi.waitFor(() => expect(server.requests).toHaveLength(1), WAIT);
@@ -39,7 +39,7 @@ test('a file that never ends is given up after half an hour', async () => {
 
 test('a user who interrupts the command waits for no file', async () => {
   const { server, stop, tools, url } = await serving(() => undefined);
-  await using _ended = server;
+  onTestFinished(async () => await server[Symbol.asyncDispose]());
   const asked = checkFile(url, undefined, tools);
   asked.catch(() => undefined);
   await vi.waitFor(() => expect(server.requests).toHaveLength(1), WAIT);
@@ -53,7 +53,7 @@ test.each<[string, string | Buffer, string]>([
   ['is shorter than the head of a program, and a page', '<a>', 'the server sent HTML'],
 ])('a file that %s is refused', async (_title, body, message) => {
   const { server, tools, url } = await serving((_request, response) => void response.end(body));
-  await using _ended = server;
+  onTestFinished(async () => await server[Symbol.asyncDispose]());
   await expect(checkFile(url, 'amd64', tools)).rejects.toThrow(message);
   await expect(digestOfFile(url, 'amd64', tools)).rejects.toThrow(message);
 });
@@ -63,7 +63,7 @@ test('a text that does not exist is told from one that cannot be had', async () 
   const { server, tools, url } = await serving((_request, response) => {
     response.writeHead(status).end();
   });
-  await using _ended = server;
+  onTestFinished(async () => await server[Symbol.asyncDispose]());
   expect(await textAt(url, tools)).toBeUndefined();
   for (status of [403, 500, 503])
     await expect(textAt(url, tools)).rejects.toThrow(`answered ${status}`);
@@ -73,6 +73,6 @@ test('a text of more than 64 KiB is not read', async () => {
   const { server, tools, url } = await serving((_request, response) => {
     response.end('a'.repeat(65 * 1024));
   });
-  await using _ended = server;
+  onTestFinished(async () => await server[Symbol.asyncDispose]());
   await expect(textAt(url, tools)).rejects.toThrow('larger than 64 KiB');
 });
