@@ -2,8 +2,10 @@
  * Describes how the agent is a service of systemd or OpenRC: its file, and the commands that start,
  * stop and remove it.
  */
+
 import { existsSync } from 'node:fs';
 import { failing } from '../../util/errors.ts';
+import { quotedWord } from '../../util/shell-word.ts';
 import { deployFile } from '../deploy-files.ts';
 
 export const SERVICE = 'refit-agent';
@@ -63,14 +65,10 @@ export function systemdUnit(command: readonly string[]): string {
 
 /** Returns the text of the init script. The argument is the program with its arguments. */
 export function openRcScript([program = '', ...args]: readonly string[]): string {
-  const script = withValue(deployFile('host/refit-agent.initd'), 'command', shellWord(program));
-  return withValue(script, 'command_args', shellWord(args.map(shellWord).join(' ')));
+  const script = withValue(deployFile('host/refit-agent.initd'), 'command', quotedWord(program));
+  return withValue(script, 'command_args', quotedWord(args.map(quotedWord).join(' ')));
 }
 
 function withValue(text: string, name: string, value: string): string {
   return text.replace(new RegExp(`^${name}=.*$`, 'm'), () => `${name}=${value}`);
-}
-
-function shellWord(word: string): string {
-  return `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }

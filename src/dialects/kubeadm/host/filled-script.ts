@@ -1,5 +1,7 @@
 /** Builds a script for a host from three parts: its values, the files that it uses, and its own text. */
+
 import { RefitError } from '../../../util/errors.ts';
+import { quotedWord } from '../../../util/shell-word.ts';
 import { scriptFile } from './script-file.ts';
 
 /**
@@ -76,5 +78,5 @@ export function headerOf(name: string): string {
 export function quoted(text: string): string {
   if (text.includes('\0'))
     throw new RefitError('REFIT_FILE', 'a value for a script on a host contains a NUL byte');
-  return `'${text.replaceAll("'", `'\\''`)}'`;
+  return quotedWord(text);
 }
