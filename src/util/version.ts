@@ -38,6 +38,11 @@ export function parseVersion(text = ''): Version | undefined {
   return { ...numbers, pre, build: [dashed, build].filter((part) => part !== '').join('+') };
 }
 
+/** Returns the version with one `v` before it. */
+export function withV(text: string): string {
+  return `v${text.replace(/^v/, '')}`;
+}
+
 /**
  * Returns the version of k3s, RKE2 or k0s with the plus sign before its build, in place of the dash
  * of an image tag. Any other text is returned as it is.

@@ -28,11 +28,11 @@ export interface ReadyTargetFlags extends ConnectionFlags {
 }
 
 /** Runs `work` with the target that the flags name, and closes what it has opened. Resolves with the result of `work`. */
-export type WithReadyTarget = (
+export type WithReadyTarget = <T>(
   flags: ReadyTargetFlags,
   parts: CommandParts,
-  work: (target: ReadyTarget) => Promise<number>,
-) => Promise<number>;
+  work: (target: ReadyTarget) => Promise<T>,
+) => Promise<T>;
 
 /** A flag of `refit ready` with which only one dialect can do something. */
 export interface ReadyTargetWay {

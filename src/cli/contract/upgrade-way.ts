@@ -69,6 +69,13 @@ export interface UpgradeParts extends CommandParts {
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
+/** What a dialect knows when it drafts an upgrade. */
+export interface UpgradeSituation {
+  readonly session: Session;
+  readonly flags: UpgradeFlags;
+  readonly parts: UpgradeParts;
+}
+
 /** Resolves with what the flags let the user choose in the cluster; with none if nothing there is of this dialect. */
 export type UpgradeChoices = (
   session: Session,

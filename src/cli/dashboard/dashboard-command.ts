@@ -1,6 +1,7 @@
 /** Runs `refit dashboard`. Watches the cluster and serves its state until the user interrupts the command. */
 import { spawn } from 'node:child_process';
 import { EXIT, messageOf } from '../../util/errors.ts';
+import { defined } from '../../util/json.ts';
 import type { ReversibleParts } from '../contract/roll-back.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { inSession } from '../status/status-session.ts';
@@ -30,7 +31,7 @@ export async function runDashboard(flags: DashboardFlags, parts: ReversibleParts
     let seen: Seen = { status: { leader: { state: 'unknown' }, plans: [] }, rollouts: [], missing };
     const allowsActions = flags.allowActions === true;
     const cluster = flags.clusterName ?? session.config.context;
-    const shared = { allowsActions, ...(cluster === undefined ? {} : { cluster }) };
+    const shared = { allowsActions, ...defined({ cluster }) };
     await using server = await serving({
       port: flags.port,
       explain: (plan, node) => explainToPage(seen.status, plan, node, clock.now()),

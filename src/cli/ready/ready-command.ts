@@ -7,7 +7,7 @@ import { type LoadRights, rightsCheck } from '../../ready/rights.ts';
 import { EXIT, RefitError } from '../../util/errors.ts';
 import type { DialectModule } from '../contract/dialect-module.ts';
 import type { CommandParts } from '../contract/object-commands.ts';
-import type { ReadyTarget, ReadyTargetFlags } from '../contract/ready-target.ts';
+import type { ReadyTarget, ReadyTargetFlags, ReadyTargetWay } from '../contract/ready-target.ts';
 import { asIfApplied, loadPolicies } from '../status/load.ts';
 import { readAccepted } from './accept-flag.ts';
 import { readFileTarget } from './file-target.ts';
@@ -20,8 +20,6 @@ export interface ReadyFlags extends ReadyTargetFlags {
   readonly strict?: boolean;
   readonly helmReleases?: boolean;
 }
-
-type DialectFlag = 'manifest' | 'cluster';
 
 export interface ReadyParts extends CommandParts {
   readonly modules: readonly Pick<DialectModule<string>, 'view' | 'readiness' | 'readyTarget'>[];
@@ -50,7 +48,7 @@ export async function showReadiness(flags: ReadyFlags, parts: ReadyParts): Promi
 export async function reportOn(
   target: ReadyTarget,
   accepted: Accepted,
-  flags: Pick<ReadyFlags, 'apiPort' | 'helmReleases' | DialectFlag>,
+  flags: Pick<ReadyFlags, 'apiPort' | 'helmReleases' | ReadyTargetWay['flag']>,
   { abort, clock, modules, rights }: Omit<ReadyParts, 'output'>,
 ): Promise<ReadyReport> {
   const { to, config } = target;

@@ -5,9 +5,8 @@ import { type AccessQuestion, mayI } from '../../ready/access.ts';
 import { EXIT, messageOf, RefitError } from '../../util/errors.ts';
 import { counted, listed } from '../../util/phrases.ts';
 import { printable } from '../../util/printable.ts';
-import { parseVersion } from '../../util/version.ts';
+import { parseVersion, withV } from '../../util/version.ts';
 import { writeYaml } from '../../util/yaml.ts';
-import { isConfirmed } from '../confirm.ts';
 import type {
   UpgradeChoice,
   UpgradeDraft,
@@ -18,10 +17,7 @@ import { say } from '../controls/control-command.ts';
 import { dryRunLines } from '../controls/dry-run.ts';
 import { readAccepted } from '../ready/accept-flag.ts';
 import { inSession, type Session } from '../status/status-session.ts';
-
-const refuse = (message: string, hint?: string): never => {
-  throw new RefitError('REFIT_CONTROL', message, hint === undefined ? {} : { hint });
-};
+import { isUpgradeWanted, refuseUpgrade } from './refuse-upgrade.ts';
 
 /** Resolves with the exit code. */
 export async function upgrade(
@@ -30,7 +26,7 @@ export async function upgrade(
   parts: UpgradeParts,
 ): Promise<number> {
   checkFlags(wanted, flags);
-  const version = wanted.startsWith('v') ? wanted : `v${wanted}`;
+  const version = withV(wanted);
   if (flags.manifest !== undefined) return await upgradeFile(version, flags, parts);
   const accepted = readAccepted(flags.accept ?? []);
   const choices = parts.modules
@@ -82,12 +78,12 @@ function chosen(
 ): UpgradeChoice {
   const [first, ...others] = choices;
   if (first === undefined && plan !== undefined)
-    return refuse(
+    return refuseUpgrade(
       `no plan ${plan} can get another version by this command`,
       'see the names of the plans with `refit status`, or leave --plan out',
     );
   if (first === undefined)
-    return refuse(
+    return refuseUpgrade(
       `there is nothing here that refit upgrade can give another version; it looks for ${LOOKED_FOR}`,
       loaded.length === 0
         ? 'the cluster serves no kind of plans; install Refit with `refit install`, or name the manifest of a kubeadm cluster with -m'
@@ -124,10 +120,7 @@ async function carryOut(
   if (flags.dryRun === 'client') return say(parts, dryRunLines(flags));
   await written(draft, true);
   if (flags.dryRun === 'server') return say(parts, dryRunLines(flags));
-  const question = 'Start this upgrade?';
-  const unasked = 'refit upgrade asks before it writes, and this is no terminal: pass --yes';
-  if (flags.yes !== true && !(await isConfirmed(question, { unasked, abort })))
-    return say(parts, ['Nothing was written.']);
+  if (!(await isUpgradeWanted('Start this upgrade?', flags, parts))) return;
   // The cluster may have changed while the person was reading. So all writes are checked again before the first of them.
   await written(draft, true);
   await written(draft, false);
@@ -153,8 +146,9 @@ async function upgradeFile(
   flags: UpgradeFlags,
   parts: UpgradeParts,
 ): Promise<number> {
-  const [way] = parts.modules.map((each) => each.upgrade).filter(({ kind }) => kind === 'file');
-  if (way?.kind !== 'file') return refuse('no dialect upgrades hosts by a manifest');
+  const way = parts.modules.map((each) => each.upgrade).find((each) => each.kind === 'file');
+  if (way === undefined)
+    throw new RefitError('REFIT_CONTROL', 'no dialect upgrades hosts by a manifest');
   const { kubeconfig, context, as, accept, ready, dialect, dryRun } = flags;
   const useless = Object.entries({
     '--kubeconfig': kubeconfig,

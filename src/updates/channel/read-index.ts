@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { isRecord } from '../../util/json.ts';
 import { printable } from '../../util/printable.ts';
-import { parseVersion } from '../../util/version.ts';
+import { parseVersion, withV } from '../../util/version.ts';
 import { parseForeignYaml } from '../../util/yaml.ts';
 
 /** The downloads by platform, `<os>-<architecture>`. */
@@ -133,7 +133,7 @@ function versionOf(found: string): string {
     throw new Error(
       `the index has version "${printable(found.slice(0, 64))}"; expected one such as v1.36.3+k0s.0`,
     );
-  return version.startsWith('v') ? version : `v${version}`;
+  return withV(version);
 }
 
 function withLowerKeys(value: unknown): unknown {

@@ -13,12 +13,14 @@ import type {
   UpgradeDraft,
   UpgradeFlags,
   UpgradeParts,
+  UpgradeSituation,
 } from '../../../cli/contract/upgrade-way.ts';
 import { type Inspection, inspectAll, shownAt } from '../../../cli/status/observe.ts';
 import type { Session } from '../../../cli/status/status-session.ts';
 import { stateOf } from '../../../cli/status/text.ts';
 import { connectionWords } from '../../../cli/upgrade/connection-words.ts';
 import { previewPlans } from '../../../cli/upgrade/preview-plans.ts';
+import { refuseUpgrade } from '../../../cli/upgrade/refuse-upgrade.ts';
 import type { World } from '../../../engine/contract/world.ts';
 import { ROLLS_BACK_ANNOTATION } from '../../../engine/model/earlier-versions.ts';
 import { isFinal } from '../../../engine/model/rollout.ts';
@@ -26,7 +28,6 @@ import { apiVersionOf, nodes, type ObjectMeta } from '../../../kube/resources.ts
 import { ifAllowed, ifFound } from '../../../kube/status-error.ts';
 import { isKeptFileUrl } from '../../../signal/kept-file.ts';
 import { rfc3339 } from '../../../util/clock.ts';
-import { RefitError } from '../../../util/errors.ts';
 import { counted, listed } from '../../../util/phrases.ts';
 import { shellWord } from '../../../util/shell-word.ts';
 import { compareVersionTexts, parseVersion } from '../../../util/version.ts';
@@ -38,10 +39,6 @@ import { refuseOtherLeader } from './roll-back-command.ts';
 
 /** The names by which commands know the Plan. */
 const NAMES: readonly string[] = ['', 'plan/', 'autopilot/'].map((kind) => `${kind}${PLAN_NAME}`);
-
-function refuse(message: string, hint: string): never {
-  throw new RefitError('REFIT_CONTROL', message, { hint });
-}
 
 /** There is one choice, because k0s carries out only the Plan `autopilot`. */
 export const upgradeK0s: UpgradeChoices = async (session, flags, parts) =>
@@ -69,20 +66,17 @@ function isOfK0s({ role, version }: PresentNode): boolean {
   return role === 'controller' || parseVersion(version)?.build.startsWith('k0s') === true;
 }
 
-interface Situation {
-  readonly session: Session;
+interface Situation extends UpgradeSituation {
   readonly world: World;
   readonly present: readonly PresentNode[];
-  readonly flags: UpgradeFlags;
-  readonly parts: UpgradeParts;
 }
 
 async function draftOf(version: string, situation: Situation): Promise<UpgradeDraft> {
   const { session, world, present, flags, parts } = situation;
-  const { clock, environment, abort } = parts;
+  const { clock, abort } = parts;
   refuseWithoutFiles(present);
   if (parseVersion(version)?.build.startsWith('k0s.') !== true)
-    refuse(
+    refuseUpgrade(
       `versions of k0s end with a build such as +k0s.0, found ${version}`,
       `write for example refit upgrade ${version.replace(/\+.*/, '')}+k0s.0`,
     );
@@ -92,7 +86,7 @@ async function draftOf(version: string, situation: Situation): Promise<UpgradeDr
   await refuseOtherLeader(session, now);
   const behind = present.filter((node) => !isAt(node, version));
   if (behind.length === 0)
-    refuse(
+    refuseUpgrade(
       `${counted(present.length, 'node')} of k0s already run ${version}, so nothing is left to do`,
       'see them with `refit status -o wide`',
     );
@@ -100,10 +94,7 @@ async function draftOf(version: string, situation: Situation): Promise<UpgradeDr
   const last = updateOf(old);
   const source = last ?? (old === undefined ? undefined : anyUpdateOf(old));
   const followed = await updateConfigsIn(session);
-  const files = await publishedFiles(
-    { version, platforms, from: flags.from, last: source },
-    { clock, environment, abort },
-  );
+  const files = await publishedFiles({ version, platforms, from: flags.from, last: source }, parts);
   const { targets, sentence } = targetsFor(present, last, world.list(nodes).length);
   const after =
     old !== undefined && isRollBack(old)
@@ -184,7 +175,7 @@ async function lastPlan(
 
 function refuseIfRunning(old: Inspection | undefined, now: number): void {
   if (old === undefined || isFinal(old.snapshot.rollout)) return;
-  refuse(
+  refuseUpgrade(
     `Plan ${PLAN_NAME} ${stateOf(shownAt(old, now))}, and has not ended`,
     'follow it with `refit status --watch`, or end it with `refit abort`',
   );
@@ -204,14 +195,14 @@ function hasFile({ platform }: PresentNode): boolean {
 function refuseWithoutFiles(present: readonly PresentNode[]): void {
   const untold = present.filter(({ platform }) => platform === undefined).map(({ name }) => name);
   if (untold.length > 0)
-    refuse(
+    refuseUpgrade(
       `${listed(untold)}: the labels kubernetes.io/os and kubernetes.io/arch do not say the platform`,
       'wait until the nodes have registered, or write the Plan yourself',
     );
   const without = present.filter((node) => !hasFile(node));
   const controllers = without.filter(({ role }) => role === 'controller');
   if (controllers.length > 0 || without.length === present.length)
-    refuse(
+    refuseUpgrade(
       `k0s has no file for the platform of ${listed((controllers.length > 0 ? controllers : without).map(({ name }) => name))}`,
       'upgrade these nodes by hand',
     );
@@ -249,7 +240,7 @@ function updateOf(old: Inspection | undefined): K0sUpdate | undefined {
   const { spec } = old.plan as Plan;
   const updates = spec.commands.flatMap(({ k0supdate }) => k0supdate ?? []);
   if (updates.length > 1)
-    refuse(
+    refuseUpgrade(
       `the last Plan has ${updates.length} updates with nodes and limits of their own`,
       'change their versions and files yourself, and apply the Plan with kubectl replace --force -f',
     );

@@ -13,6 +13,7 @@ import {
   UNCHECKED_VERSION_ANNOTATION,
 } from '../../../api/capi/machine.ts';
 import type { NodeRollout } from '../../../api/refit/node-rollout.ts';
+import { patchCommand } from '../../../cli/upgrade/patch-command.ts';
 import { earlierRunsIn, versionBefore } from '../../../engine/model/earlier-versions.ts';
 import type { Role } from '../../../engine/model/rollout.ts';
 import type { KubeObject } from '../../../kube/resources.ts';
@@ -23,6 +24,7 @@ import { compareVersions, parseVersion } from '../../../util/version.ts';
 import { mayBePartOf } from '../../../versions/release-parts.ts';
 import { wayBackOfNode } from '../../../versions/way-back.ts';
 import { existedAtStart, recordsOf, runsOf } from './machine-records.ts';
+import { nested } from './version-paths.ts';
 
 const refuse = failing('REFIT_CONTROL');
 
@@ -109,8 +111,7 @@ export function machineWayBack(scene: MachineScene): OwnerChange {
  * contains no single quote.
  */
 export function patchLine({ owner, patch }: Pick<OwnerChange, 'owner' | 'patch'>): string {
-  const { name, namespace } = owner.object.metadata;
-  return `kubectl patch ${owner.resource} ${name} -n ${namespace} --type=merge -p '${JSON.stringify(patch)}'`;
+  return patchCommand(owner.resource, owner.object, patch);
 }
 
 /** Matches a version that is safe in a command line and in a patch. Other versions are refused. */
@@ -331,11 +332,4 @@ export function title({ kind, object }: Pick<Owner, 'kind' | 'object'>): string 
 
 export function field({ path }: Pick<Owner, 'path'>): string {
   return path.join('.');
-}
-
-function nested(path: readonly string[], value: string): Record<string, unknown> {
-  return path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as Record<
-    string,
-    unknown
-  >;
 }

@@ -43,6 +43,7 @@ import {
   roleOf,
   title,
 } from './machine-way-back.ts';
+import { CONTROL_PLANE_PATH, DEPLOYMENT_PATH, TOPOLOGY_PATH } from './version-paths.ts';
 
 type Flags = RollBackFlags & { readonly namespace?: string | undefined };
 
@@ -188,7 +189,7 @@ async function deploymentFound(
   if (object === undefined) return refuse(`there is no MachineDeployment ${namespace}/${name}`);
   const owner = {
     ...described(machineDeployments, object),
-    path: ['spec', 'template', 'spec', 'version'],
+    path: DEPLOYMENT_PATH,
     rollout: object.spec?.rollout,
   };
   const mine = all.filter((machine) => deploymentOf(machine) === name);
@@ -206,7 +207,7 @@ async function controlPlaneFound(
   if (object === undefined) return refuse(`there is no ${kind} ${namespace}/${name}`);
   const owner = {
     ...described(resource, object),
-    path: ['spec', 'version'],
+    path: CONTROL_PLANE_PATH,
     rollout: object.spec?.rollout,
     replicas: mine.length,
   };
@@ -230,7 +231,7 @@ async function withTopology(
     (machine) => machine.spec?.clusterName === name && isOfTopology(machine),
   );
   return {
-    owner: { ...described(clusters, cluster), path: ['spec', 'topology', 'version'] },
+    owner: { ...described(clusters, cluster), path: TOPOLOGY_PATH },
     mine: ofTopology.length > 0 ? ofTopology : mine,
     cluster,
   };

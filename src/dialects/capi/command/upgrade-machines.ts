@@ -13,20 +13,20 @@ import {
   type Machine,
   machineDeployments,
   machines,
-  SET_LABELS,
 } from '../../../api/capi/machine.ts';
 import type {
   UpgradeChoices,
   UpgradeDraft,
-  UpgradeFlags,
-  UpgradeParts,
+  UpgradeSituation,
 } from '../../../cli/contract/upgrade-way.ts';
 import { reportOn } from '../../../cli/ready/ready-command.ts';
 import { verdictOf } from '../../../cli/ready/render.ts';
 import type { Session } from '../../../cli/status/status-session.ts';
 import { connectionWords } from '../../../cli/upgrade/connection-words.ts';
 import { writeInOrder } from '../../../cli/upgrade/in-order.ts';
+import { patchCommand } from '../../../cli/upgrade/patch-command.ts';
 import { blockerReasons } from '../../../cli/upgrade/preview-plans.ts';
+import { refuseUpgrade } from '../../../cli/upgrade/refuse-upgrade.ts';
 import {
   apiVersionOf,
   type KubeObject,
@@ -35,23 +35,14 @@ import {
   type Resource,
 } from '../../../kube/resources.ts';
 import { ifAllowed, ifFound, isConflict } from '../../../kube/status-error.ts';
-import type { ReadyReport } from '../../../ready/finding.ts';
-import { EXIT, RefitError, unlessError } from '../../../util/errors.ts';
+import { unlessError } from '../../../util/errors.ts';
 import { counted, listed } from '../../../util/phrases.ts';
 import { compareVersionTexts } from '../../../util/version.ts';
 import { memberOf } from '../../../versions/settings.ts';
+import { deploymentOf } from './machine-records.ts';
 import { previewMachines } from './preview-machines.ts';
 import { withCluster } from './ready-cluster.ts';
-
-function refuse(message: string, hint: string): never {
-  throw new RefitError('REFIT_CONTROL', message, { hint });
-}
-
-interface Situation {
-  readonly session: Session;
-  readonly flags: UpgradeFlags;
-  readonly parts: UpgradeParts;
-}
+import { CONTROL_PLANE_PATH, DEPLOYMENT_PATH, nested, TOPOLOGY_PATH } from './version-paths.ts';
 
 /** Each Cluster is a choice. */
 export const upgradeMachines: UpgradeChoices = async (session, flags, parts) => {
@@ -65,7 +56,7 @@ export const upgradeMachines: UpgradeChoices = async (session, flags, parts) => 
       named === undefined || (metadata.name === named && metadata.namespace === namespace),
   );
   if (named !== undefined && meant.length === 0)
-    refuse(
+    refuseUpgrade(
       `there is no Cluster ${namespace}/${named}`,
       'use the kubeconfig of the management cluster, and name the namespace with -n',
     );
@@ -84,10 +75,6 @@ interface Owner {
   readonly machines: readonly Machine[];
 }
 
-const CONTROL_PLANE_PATH = ['spec', 'version'];
-const DEPLOYMENT_PATH = ['spec', 'template', 'spec', 'version'];
-const TOPOLOGY_PATH = ['spec', 'topology', 'version'];
-
 function versionIn({ object, path }: Pick<Owner, 'object' | 'path'>): string {
   const found = path.reduce<unknown>((value, name) => memberOf(value, name), object);
   return typeof found === 'string' ? found : '';
@@ -100,7 +87,7 @@ function titleOf({ resource, object }: Pick<Owner, 'resource' | 'object'>): stri
 async function draftOf(
   version: string,
   cluster: Cluster,
-  situation: Situation,
+  situation: UpgradeSituation,
 ): Promise<UpgradeDraft> {
   const { session, parts } = situation;
   const { name, namespace = '' } = cluster.metadata;
@@ -127,7 +114,7 @@ async function draftOf(
   for (const owner of step) refuseOlder(owner, version);
   const behind = step.filter((owner) => versionIn(owner) !== version);
   if (behind.length === 0)
-    refuse(
+    refuseUpgrade(
       `Cluster ${namespace}/${name} already has ${version} everywhere, so nothing is left to do`,
       `see its Machines with kubectl get machines -n ${namespace}`,
     );
@@ -165,7 +152,7 @@ async function controlPlaneOf(
   { spec }: Cluster,
   all: readonly Machine[],
   namespace: string,
-  { session, parts }: Situation,
+  { session, parts }: UpgradeSituation,
 ): Promise<Owner[]> {
   const { apiVersion, apiGroup, kind, name } = spec?.controlPlaneRef ?? {};
   if (kind === undefined || name === undefined) return [];
@@ -188,7 +175,10 @@ async function servedVersion(group: string, { client, abort }: Session): Promise
   const found = memberOf(memberOf(answer, 'preferredVersion'), 'version');
   return typeof found === 'string'
     ? found
-    : refuse(`the API group ${group} of the control plane is not served`, 'install its provider');
+    : refuseUpgrade(
+        `the API group ${group} of the control plane is not served`,
+        'install its provider',
+      );
 }
 
 /** Throws REFIT_CONTROL if nothing says that the control plane has the version, because no worker may be newer. */
@@ -198,14 +188,14 @@ function refuseWithoutPlane(
   version: string,
 ): void {
   if (plane === undefined)
-    return refuse(
+    return refuseUpgrade(
       `Cluster ${metadata.namespace}/${metadata.name} names no control plane, so nothing says which version its API servers have`,
       'upgrade the control plane first, and change the MachineDeployments with kubectl',
     );
   const running = memberOf(memberOf(plane.object, 'status'), 'version');
   const isThere = versionIn(plane) === version;
   if (!isThere || typeof running !== 'string' || running === version) return;
-  refuse(
+  refuseUpgrade(
     `${titleOf(plane)} is still going to ${version}: its API servers have ${running}`,
     'run this again when its status has the version',
   );
@@ -213,7 +203,7 @@ function refuseWithoutPlane(
 
 function refusePaused({ metadata, spec }: Cluster): void {
   if (spec?.paused !== true) return;
-  refuse(
+  refuseUpgrade(
     `Cluster ${metadata.namespace}/${metadata.name} is paused, so nothing would happen`,
     'set its spec.paused to false first',
   );
@@ -224,7 +214,7 @@ function refuseIfBehind(topology: Owner, owners: readonly Owner[]): void {
   const wanted = versionIn(topology);
   const behind = owners.filter((owner) => versionIn(owner) !== wanted);
   if (behind.length === 0) return;
-  refuse(
+  refuseUpgrade(
     `${titleOf(topology)} is still going to ${wanted}: ${listed(behind.map((owner) => `${titleOf(owner)} has ${versionIn(owner)}`))}`,
     'run this again when all of them have the version',
   );
@@ -232,7 +222,7 @@ function refuseIfBehind(topology: Owner, owners: readonly Owner[]): void {
 
 function refuseOlder(owner: Owner, version: string): void {
   if (!(compareVersionTexts(version, versionIn(owner)) < 0)) return;
-  refuse(
+  refuseUpgrade(
     `${titleOf(owner)} has ${versionIn(owner)}, and ${version} is older`,
     'to go back to an earlier version, use refit rollback machine/NAME',
   );
@@ -245,7 +235,7 @@ const MAX_TRIES = 10;
 async function writeUnlessOther(
   owner: Owner,
   write: (resourceVersion: string | undefined) => Promise<void>,
-  { session: { client }, parts: { abort } }: Situation,
+  { session: { client }, parts: { abort } }: UpgradeSituation,
 ): Promise<void> {
   const { name, namespace } = owner.object.metadata;
   let { object } = owner;
@@ -254,16 +244,16 @@ async function writeUnlessOther(
     if ((await unlessError(isConflict)(done)) === true) return;
     object = await client.get(owner.resource, name, { namespace, abort });
     if (versionIn({ ...owner, object }) !== versionIn(owner))
-      refuse(`${titleOf(owner)} got another version meanwhile`, 'run this again');
+      refuseUpgrade(`${titleOf(owner)} got another version meanwhile`, 'run this again');
   }
-  refuse(`${titleOf(owner)} changed during each attempt`, 'run this again');
+  refuseUpgrade(`${titleOf(owner)} changed during each attempt`, 'run this again');
 }
 
 async function deploymentsOf(
   all: readonly Machine[],
   namespace: string,
   labelSelector: string,
-  { session, parts }: Situation,
+  { session, parts }: UpgradeSituation,
 ): Promise<Owner[]> {
   const { items } = await session.client.listAll(machineDeployments, {
     namespace,
@@ -274,9 +264,7 @@ async function deploymentsOf(
     resource: machineDeployments,
     object,
     path: DEPLOYMENT_PATH,
-    machines: all.filter(
-      ({ metadata }) => metadata.labels?.[SET_LABELS.deployment] === object.metadata.name,
-    ),
+    machines: all.filter((machine) => deploymentOf(machine) === object.metadata.name),
   }));
 }
 
@@ -285,7 +273,7 @@ function refuseIfMoving(owner: Owner): void {
   const version = versionIn(owner);
   const behind = owner.machines.filter(({ spec }) => spec?.version !== version);
   if (behind.length === 0) return;
-  refuse(
+  refuseUpgrade(
     `${titleOf(owner)} is still going to ${version}: ${counted(behind.length, 'Machine')} of ${owner.machines.length} ${behind.length === 1 ? 'does' : 'do'} not have it`,
     `wait for ${listed(behind.map(({ metadata }) => metadata.name))}, or see with refit why what holds them`,
   );
@@ -294,11 +282,10 @@ function refuseIfMoving(owner: Owner): void {
 function writesOf(
   version: string,
   owners: readonly Owner[],
-  situation: Situation,
+  situation: UpgradeSituation,
 ): Pick<UpgradeDraft, 'objects' | 'said' | 'needs' | 'kubectl' | 'write'> {
   const { session, flags, parts } = situation;
-  const patchOf = ({ path }: Owner): object =>
-    path.reduceRight<unknown>((value, name) => ({ [name]: value }), version) as object;
+  const patchOf = ({ path }: Owner): object => nested(path, version);
   return {
     objects: owners.map(({ resource, object, ...owner }) => ({
       apiVersion: apiVersionOf(resource),
@@ -317,9 +304,13 @@ function writesOf(
       name: object.metadata.name,
       namespace: object.metadata.namespace ?? '',
     })),
-    kubectl: owners.map(
-      (owner) =>
-        `kubectl${connectionWords(flags)} patch ${owner.resource.plural}.${owner.resource.group} ${owner.object.metadata.name} -n ${owner.object.metadata.namespace} --type merge -p '${JSON.stringify(patchOf(owner))}'`,
+    kubectl: owners.map((owner) =>
+      patchCommand(
+        `${owner.resource.plural}.${owner.resource.group}`,
+        owner.object,
+        patchOf(owner),
+        connectionWords(flags),
+      ),
     ),
     async write(dryRun) {
       await writeInOrder(owners, titleOf, async (owner) => {
@@ -341,20 +332,20 @@ function writesOf(
 async function previewOf(
   version: string,
   { metadata: { name: cluster, namespace = '' } }: Cluster,
-  { flags, parts }: Situation,
+  { flags, parts }: UpgradeSituation,
 ): Promise<readonly string[]> {
   const { output } = parts;
   const asked = { ...flags, cluster, namespace, to: version, output: 'text' } as const;
   output.write('\n');
   await previewMachines(asked, parts);
   if (flags.ready === false) return [];
-  let report: ReadyReport | undefined;
-  await withCluster(asked, parts, async (target) => {
-    const rights = async () => await Promise.resolve([]);
-    report = await reportOn(target, parts.accepted ?? new Map(), asked, { ...parts, rights });
-    return EXIT.ok;
-  });
-  if (report === undefined) return [];
+  const rights = async () => await Promise.resolve([]);
+  const report = await withCluster(
+    asked,
+    parts,
+    async (target) =>
+      await reportOn(target, parts.accepted ?? new Map(), asked, { ...parts, rights }),
+  );
   output.write(`\n${verdictOf(report)}\n`);
   return blockerReasons([report]);
 }

@@ -10,17 +10,17 @@ import type {
   UpgradeChoice,
   UpgradeChoices,
   UpgradeDraft,
-  UpgradeFlags,
-  UpgradeParts,
+  UpgradeSituation,
 } from '../../../cli/contract/upgrade-way.ts';
 import { writeUnlessChanged } from '../../../cli/controls/roll-back.ts';
 import { type Inspection, inspectAll, shownAt } from '../../../cli/status/observe.ts';
 import { isNamed } from '../../../cli/status/plan-names.ts';
-import type { Session } from '../../../cli/status/status-session.ts';
 import { stateOf } from '../../../cli/status/text.ts';
 import { connectionWords } from '../../../cli/upgrade/connection-words.ts';
 import { writeInOrder } from '../../../cli/upgrade/in-order.ts';
+import { patchCommand } from '../../../cli/upgrade/patch-command.ts';
 import { previewPlans } from '../../../cli/upgrade/preview-plans.ts';
+import { refuseUpgrade } from '../../../cli/upgrade/refuse-upgrade.ts';
 import { isRunBegun } from '../../../engine/gates/types.ts';
 import { isFinal } from '../../../engine/model/rollout.ts';
 import {
@@ -31,7 +31,6 @@ import {
   nodes,
 } from '../../../kube/resources.ts';
 import { matchesLabels } from '../../../kube/selectors.ts';
-import { RefitError } from '../../../util/errors.ts';
 import { counted, listed } from '../../../util/phrases.ts';
 import { compareVersionTexts, parseVersion } from '../../../util/version.ts';
 import { hasTag, installsKubernetes, isReported } from '../plan/installed-version.ts';
@@ -55,21 +54,11 @@ const PRODUCTS: readonly Product[] = [
   { name: 'RKE2', build: 'rke2r', image: 'rancher/rke2-upgrade' },
 ];
 
-function refuse(message: string, hint: string): never {
-  throw new RefitError('REFIT_CONTROL', message, { hint });
-}
-
-interface Situation {
-  readonly session: Session;
-  readonly flags: UpgradeFlags;
-  readonly parts: UpgradeParts;
-}
-
 /** There is one choice: all Plans that install Kubernetes, or the Plan that the user names. */
 export const upgradeRancher: UpgradeChoices = async (session, flags, parts) => {
   const loaded = session.loaded.find(({ dialect }) => dialect.plans === cattlePlans);
   if (flags.cluster !== undefined || loaded === undefined) return [];
-  const situation: Situation = { session, flags, parts };
+  const situation: UpgradeSituation = { session, flags, parts };
   const { inspections, unreadable } = await inspectAll(
     [loaded],
     session.viewParts,
@@ -139,7 +128,7 @@ function productOf(all: readonly Node[]): Product | undefined {
 function checkBuild(version: string, product: Product | undefined): void {
   if (product === undefined) return;
   if (parseVersion(version)?.build.startsWith(product.build) === true) return;
-  refuse(
+  refuseUpgrade(
     `a version of ${product.name} has its build, found ${version}`,
     `write for example refit upgrade ${version.replace(/\+.*/, '')}+${product.build}1`,
   );
@@ -148,14 +137,14 @@ function checkBuild(version: string, product: Product | undefined): void {
 function changed(
   version: string,
   meant: readonly Inspection[],
-  situation: Situation,
+  situation: UpgradeSituation,
 ): UpgradeDraft {
   const { session, parts } = situation;
   const now = parts.clock.now();
   checkBuild(version, productOf(session.loaded.flatMap(({ world }) => world.list(nodes))));
   const behind = meant.filter(({ plan }) => (plan as CattlePlan).spec?.version !== version);
   if (behind.length === 0)
-    refuse(
+    refuseUpgrade(
       `${titlesOf(meant)} already ${meant.length === 1 ? 'asks' : 'ask'} for ${version}, so nothing is left to write`,
       'see how far the nodes are with `refit status`',
     );
@@ -163,7 +152,6 @@ function changed(
   const made = behind.map((old) => ({ old, plan: withVersion(old.plan as CattlePlan, version) }));
   const { group, plural: resource } = cattlePlans;
   const verb = 'patch';
-  const patch = JSON.stringify({ spec: { version } });
   return {
     ...common(
       made.map(({ plan }) => plan),
@@ -180,9 +168,13 @@ function changed(
       name: metadata.name,
       ...(metadata.namespace !== undefined && { namespace: metadata.namespace }),
     })),
-    kubectl: made.map(
-      ({ plan: { metadata } }) =>
-        `kubectl${connectionWords(situation.flags)} patch ${resource}.${group} ${metadata.name} -n ${metadata.namespace} --type merge -p '${patch}'`,
+    kubectl: made.map(({ plan }) =>
+      patchCommand(
+        `${resource}.${group}`,
+        plan,
+        { spec: { version } },
+        connectionWords(situation.flags),
+      ),
     ),
     write: async (dryRun) =>
       await writeInOrder(made, titleOf, async ({ old, plan: { metadata } }) => {
@@ -213,25 +205,25 @@ function refuseUnwritable(old: Inspection, version: string, now: number): void {
   const { metadata, spec } = old.plan as CattlePlan;
   const title = `Plan ${keyOf({ metadata })}`;
   if (isRunBegun(old.snapshot) && !isFinal(old.snapshot.rollout))
-    refuse(
+    refuseUpgrade(
       old.snapshot.plan.controls.abort === undefined
         ? `${title} ${stateOf(shownAt(old, now))}, and has not ended`
         : `${title} was aborted, and nodes of it are still in progress`,
       'follow it with `refit status --watch`, or end it with `refit abort`',
     );
   if (compareVersionTexts(version, spec?.version) < 0)
-    refuse(
+    refuseUpgrade(
       `${title} has ${spec?.version}, and ${version} is older`,
       'to go back to an earlier version, use refit rollback',
     );
   if ((spec?.version ?? '') === '' && (spec?.channel ?? '') !== '')
-    refuse(
+    refuseUpgrade(
       `${title} follows the channel ${spec?.channel}, which says its version`,
       'a version in the Plan would end that: set spec.version with kubectl if you want it',
     );
   const image = spec?.upgrade?.image ?? '';
   if (hasTag(image))
-    refuse(
+    refuseUpgrade(
       `${title} has the image ${image}, which names its version itself`,
       'change spec.version and spec.upgrade.image together, with kubectl',
     );
@@ -244,7 +236,7 @@ const ON_LINUX = { key: 'kubernetes.io/os', operator: 'In' as const, values: ['l
 function refuseOtherRoles(all: readonly Node[]): void {
   const others = all.filter((node) => !isServer(node) && ETCD in (node.metadata.labels ?? {}));
   if (others.length === 0) return;
-  refuse(
+  refuseUpgrade(
     `${listed(others.map(({ metadata }) => metadata.name))} ${others.length === 1 ? 'runs' : 'run'} etcd alone, and must be upgraded before the other servers`,
     'write Plans for each role yourself; after that, refit upgrade changes their versions',
   );
@@ -254,12 +246,12 @@ function created(
   version: string,
   product: Product,
   all: readonly Node[],
-  situation: Situation,
+  situation: UpgradeSituation,
 ): UpgradeDraft {
   checkBuild(version, product);
   const behind = all.filter((node) => !isReported(kubeletVersionOf(node), version));
   if (behind.length === 0)
-    refuse(
+    refuseUpgrade(
       `all ${counted(all.length, 'node')} already run ${version}, so nothing is left to do`,
       'see them with `kubectl get nodes`',
     );
@@ -316,7 +308,7 @@ function created(
 
 function common(
   plans: readonly CattlePlan[],
-  { session, flags, parts }: Situation,
+  { session, flags, parts }: UpgradeSituation,
 ): Pick<UpgradeDraft, 'objects' | 'preview' | 'next'> {
   const read = plans.map(
     (object): ReadObject => ({ place: `Plan ${keyOf(object)}`, kind: cattlePlanKind, object }),

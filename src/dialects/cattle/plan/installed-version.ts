@@ -4,7 +4,7 @@
  */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { ownMember } from '../../../util/own-member.ts';
-import { parseVersion, withPlusSign } from '../../../util/version.ts';
+import { parseVersion, withPlusSign, withV } from '../../../util/version.ts';
 import { CONTROL_PREFIX, mungeVersion } from './names.ts';
 
 /** The annotation on a Plan that says what its image installs: `kubernetes` or `other`. It counts before the name of the image. */
@@ -108,8 +108,7 @@ function isPublished(image: string, tag: string): boolean {
  * `v1.36.3-rc1+rke2r1` reports `v1.36.3+rke2r1`.
  */
 export function reportedVersion(release: string): string {
-  const plain = withPlusSign(mungeVersion(release).replace(/-rc\.?\d+(?=[-+]|$)/, ''));
-  return plain.startsWith('v') ? plain : `v${plain}`;
+  return withV(withPlusSign(mungeVersion(release).replace(/-rc\.?\d+(?=[-+]|$)/, '')));
 }
 
 /**

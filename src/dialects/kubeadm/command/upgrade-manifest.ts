@@ -1,23 +1,22 @@
 /** Implements `refit upgrade -m`: writes the version into the manifest of a kubeadm cluster. It changes no host. */
 import { randomUUID } from 'node:crypto';
 import { chmod, chown, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { isConfirmed } from '../../../cli/confirm.ts';
 import type { UpgradeFile } from '../../../cli/contract/upgrade-way.ts';
 import { say } from '../../../cli/controls/control-command.ts';
 import { dryRunLines } from '../../../cli/controls/dry-run.ts';
+import { isUpgradeWanted } from '../../../cli/upgrade/refuse-upgrade.ts';
 import { readNamed } from '../../../util/bounded-file.ts';
 import { EXIT, messageOf, RefitError } from '../../../util/errors.ts';
 import { printable } from '../../../util/printable.ts';
 import { withOtherVersion } from '../../../util/renamed-version.ts';
 import { shellWord } from '../../../util/shell-word.ts';
-import { compareVersionTexts, parseVersion } from '../../../util/version.ts';
-import { withV } from '../plan/fields.ts';
+import { compareVersionTexts, parseVersion, withV } from '../../../util/version.ts';
 import { type Manifest, parseManifest } from '../plan/manifest.ts';
 import { renewManifest } from './renewed-manifest.ts';
 
 export const upgradeManifest: UpgradeFile = async (wanted, flags, parts) => {
   const { manifest: path = '' } = flags;
-  const { output, clock, abort, environment } = parts;
+  const { output } = parts;
   if (path === '-')
     throw new RefitError(
       'REFIT_USAGE',
@@ -32,7 +31,7 @@ export const upgradeManifest: UpgradeFile = async (wanted, flags, parts) => {
   const text = await readNamed(path);
   const { version: present } = parseManifest(text, path);
   refuseVersion(version, present, path);
-  const renewed = await renewManifest(text, present, version, { clock, environment, abort });
+  const renewed = await renewManifest(text, present, version, parts);
   checkRenewed(parseManifest(renewed.text, path), present, version);
   if (flags.output === 'yaml') {
     output.write(renewed.text);
@@ -47,11 +46,7 @@ export const upgradeManifest: UpgradeFile = async (wanted, flags, parts) => {
   output.write(`${differenceOf(text, renewed.text).join('\n')}\n`);
   say(parts, [...renewed.said, ...dryRunLines(flags)]);
   if (flags.dryRun !== undefined) return EXIT.ok;
-  const unasked = 'refit upgrade asks before it writes, and this is no terminal: pass --yes';
-  if (flags.yes !== true && !(await isConfirmed(`Write ${path}?`, { unasked, abort }))) {
-    say(parts, ['Nothing was written.']);
-    return EXIT.ok;
-  }
+  if (!(await isUpgradeWanted(`Write ${path}?`, flags, parts))) return EXIT.ok;
   await replaceFile(path, text, renewed.text);
   say(parts, [`${path} is written.`]);
   // Commands are not wrapped, so that they can be copied.

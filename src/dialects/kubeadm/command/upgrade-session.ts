@@ -101,12 +101,12 @@ export interface KubeadmSession<Flags extends KubeadmFlags = KubeadmFlags> exten
 
 export type ApplySession = KubeadmSession<KubeadmApplyFlags>;
 
-export async function inSession<Flags extends KubeadmFlags>(
+export async function inSession<Flags extends KubeadmFlags, T>(
   flags: Flags,
   abort: AbortSignal,
-  work: (session: KubeadmSession<Flags>) => Promise<number>,
+  work: (session: KubeadmSession<Flags>) => Promise<T>,
   choose: Choose = nextStep,
-): Promise<number> {
+): Promise<T> {
   const read = await loadManifest(flags.manifest);
   const config = await loadChosenCluster({
     ...flags,

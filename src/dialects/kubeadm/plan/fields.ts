@@ -1,6 +1,6 @@
 /** Defines fields that Refit's manifest and KubeOne's manifest share. */
 import { z } from 'zod';
-import { parseVersion } from '../../../util/version.ts';
+import { parseVersion, withV } from '../../../util/version.ts';
 
 /** Matches names of RFC 1123, which Kubernetes requires for Nodes. */
 const NODE_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
@@ -11,8 +11,6 @@ export const nodeName = z
   .regex(NODE_NAME, 'is not the name of a Node: use lower-case letters, digits, "-" and "."');
 
 export const port = z.int().min(1).max(65_535);
-
-export const withV = (text: string): string => `v${text.replace(/^v/, '')}`;
 
 export const version = z
   .string()

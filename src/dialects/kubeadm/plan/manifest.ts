@@ -11,11 +11,11 @@ import { failing, messageOf, RefitError } from '../../../util/errors.ts';
 import { defined, isRecord } from '../../../util/json.ts';
 import { repeated } from '../../../util/repeated.ts';
 import { strictObject } from '../../../util/strict-object.ts';
-import { compareVersionTexts } from '../../../util/version.ts';
+import { compareVersionTexts, withV } from '../../../util/version.ts';
 import { parseYamlDocument } from '../../../util/yaml.ts';
 import { LIFTABLE } from '../../../versions/findings.ts';
 import { optionsFor } from '../host/scripts.ts';
-import { nodeName, port, version, withV } from './fields.ts';
+import { nodeName, port, version } from './fields.ts';
 import { type KubeOneParts, kubeOneManifest } from './kubeone.ts';
 
 const filledText = z.string().min(1);
