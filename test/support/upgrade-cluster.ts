@@ -1,7 +1,5 @@
 /** An API server in memory and a server of files, on which tests run `refit upgrade`. */
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { installDefinitions } from '../../sandbox/cluster/objects.ts';
@@ -19,6 +17,7 @@ import { describeProblem, ifFound, ifNew } from '../../src/kube/status-error.ts'
 import { createClient } from '../../src/kube/transport/http-client.ts';
 import { controlNodes } from '../../src/signal/names.ts';
 import { systemClock } from '../../src/util/clock.ts';
+import { startStubServer } from '../faults/stub-server.ts';
 import { buildControlNode, buildNode } from './builders/nodes.ts';
 
 export const NAMESPACE = 'system-upgrade';
@@ -28,6 +27,30 @@ export const STATUS = { type: 'merge', subresource: 'status' } as const;
 export interface Outcome {
   readonly said: string;
   readonly error: string;
+}
+
+/** Runs `refit upgrade` with `--yes`. Resolves with its output and its error, as they are printed. */
+export async function runUpgrade(
+  kubeconfig: string,
+  version: string,
+  flags: Partial<UpgradeFlags>,
+): Promise<Outcome> {
+  let said = '';
+  const write = (piece: string): void => {
+    said += piece;
+  };
+  const output = { ...plainOutput, write };
+  const abort = new AbortController().signal;
+  const parts = { modules: MODULES, clock: systemClock, output, abort, environment: {} };
+  const error = await upgrade(
+    version,
+    { kubeconfig, apiPort: 6443, yes: true, ...flags },
+    parts,
+  ).then(
+    () => '',
+    (failure: unknown) => describeProblem(failure).line,
+  );
+  return { said, error };
 }
 
 export class UpgradeCluster implements AsyncDisposable {
@@ -65,14 +88,14 @@ export class UpgradeCluster implements AsyncDisposable {
     await ifNew(client.create(namespaces, { metadata: { name: NAMESPACE } }));
     const files = new Map<string, string>();
     const broken = new Set<string>();
-    const server = createServer((request, response) => {
-      const body = files.get(request.url ?? '');
-      const missing = broken.has(request.url ?? '') ? 503 : 404;
-      response.writeHead(body === undefined ? missing : 200).end(body, 'latin1');
-    });
-    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-    things.defer(() => void server.close());
-    const place = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const server = things.use(
+      await startStubServer(({ url }, response) => {
+        const body = files.get(url);
+        const missing = broken.has(url) ? 503 : 404;
+        response.writeHead(body === undefined ? missing : 200).end(body, 'latin1');
+      }),
+    );
+    const place = `http://127.0.0.1:${server.port}`;
     return new UpgradeCluster({ client, kubeconfig, place, files, broken }, things);
   }
 
@@ -109,19 +132,7 @@ export class UpgradeCluster implements AsyncDisposable {
 
   /** Runs `refit upgrade`. Resolves with its output and its error, each in one line. */
   async upgrading(version: string, flags: Partial<UpgradeFlags> = {}): Promise<Outcome> {
-    let said = '';
-    const write = (piece: string): void => {
-      said += piece;
-    };
-    const output = { ...plainOutput, write };
-    const abort = new AbortController().signal;
-    const parts = { modules: MODULES, clock: systemClock, output, abort, environment: {} };
-    const { kubeconfig } = this;
-    const all = { kubeconfig, apiPort: 6443, yes: true, ready: false, ...flags };
-    const error = await upgrade(version, all, parts).then(
-      () => '',
-      (failure: unknown) => describeProblem(failure).line,
-    );
+    const { said, error } = await runUpgrade(this.kubeconfig, version, { ready: false, ...flags });
     return { said: said.replaceAll(/\s+/g, ' '), error: error.replaceAll(/\s+/g, ' ') };
   }
 }

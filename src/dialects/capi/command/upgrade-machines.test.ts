@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { startSandboxPlane } from '../../../../sandbox/cluster/plane.ts';
 import { defineKinds } from '../../../../test/support/ready/define-kinds.ts';
+import { runUpgrade } from '../../../../test/support/upgrade-cluster.ts';
 import {
   CLUSTER_NAME,
   CONTROL_PLANE_LABEL,
@@ -16,7 +17,6 @@ import {
 import type { UpgradeDraft, UpgradeFlags } from '../../../cli/contract/upgrade-way.ts';
 import { plainOutput } from '../../../cli/output.ts';
 import type { Session } from '../../../cli/status/status-session.ts';
-import { upgrade } from '../../../cli/upgrade/upgrade-command.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { loadClusterConfig } from '../../../kube/config/kubeconfig.ts';
 import {
@@ -25,7 +25,7 @@ import {
   namespaced,
   type Resource,
 } from '../../../kube/resources.ts';
-import { describeProblem, ifFound } from '../../../kube/status-error.ts';
+import { ifFound } from '../../../kube/status-error.ts';
 import { createClient } from '../../../kube/transport/http-client.ts';
 import { systemClock } from '../../../util/clock.ts';
 import { MODULES } from '../../modules.ts';
@@ -120,19 +120,7 @@ const versions = async (): Promise<readonly unknown[]> => {
 const YAML = { output: 'yaml' } as const;
 
 async function upgrading(flags: Partial<UpgradeFlags> = {}, version = NEW) {
-  let said = '';
-  const write = (piece: string): void => {
-    said += piece;
-  };
-  const output = { ...plainOutput, write };
-  const abort = new AbortController().signal;
-  const parts = { modules: MODULES, clock: systemClock, output, abort, environment: {} };
-  const all = { kubeconfig, apiPort: 6443, yes: true, ...flags };
-  const error = await upgrade(version, all, parts).then(
-    () => '',
-    (failure: unknown) => describeProblem(failure).line,
-  );
-  return { said, error };
+  return await runUpgrade(kubeconfig, version, flags);
 }
 
 test('the control plane gets the version first, and the workers after it', async () => {

@@ -11,11 +11,10 @@ import {
   symlink,
   writeFile,
 } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { startStubServer } from '../../../../test/faults/stub-server.ts';
 import type { UpgradeFlags } from '../../../cli/contract/upgrade-way.ts';
 import { plainOutput } from '../../../cli/output.ts';
 import { describeProblem } from '../../../kube/status-error.ts';
@@ -32,13 +31,13 @@ let place = '';
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'refit-manifest-'));
   things.defer(async () => await rm(folder, { recursive: true }));
-  const server = createServer((request, response) => {
-    const body = files.get(request.url ?? '');
-    response.writeHead(body === undefined ? 404 : 200).end(body);
-  });
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
-  things.defer(() => void server.close());
-  place = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const server = things.use(
+    await startStubServer(({ url }, response) => {
+      const body = files.get(url);
+      response.writeHead(body === undefined ? 404 : 200).end(body);
+    }),
+  );
+  place = `http://127.0.0.1:${server.port}`;
 });
 
 beforeEach(() => files.clear());
