@@ -13,6 +13,8 @@ import type { KubeClient } from '../../src/kube/client.ts';
 import {
   apiVersionOf,
   customResourceDefinitions,
+  type KubeObject,
+  namespaced,
   nodes,
   type OwnerReference,
   type Resource,
@@ -20,8 +22,11 @@ import {
 import type { Clock } from '../../src/util/clock.ts';
 import { createMissing, untilServed } from './objects.ts';
 
+const machineSets = namespaced<KubeObject>(apiVersionOf(machines), 'MachineSet');
+
 export const MACHINE_KINDS: readonly Resource[] = [
   machines,
+  machineSets,
   machineDeployments,
   clusters,
   drainRules,
@@ -66,7 +71,7 @@ export interface ExampleMachine {
   readonly controlPlane?: boolean;
   /** `CLUSTER` by default. */
   readonly cluster?: string;
-  /** The name of the MachineDeployment of the Machine. By default, the Machine belongs to none. */
+  /** The name of the existing MachineDeployment of the Machine. By default, the Machine belongs to none. */
   readonly deployment?: string;
 }
 
@@ -122,7 +127,7 @@ export async function createMachine(client: KubeClient, example: ExampleMachine)
         ...(controlPlane && { [CONTROL_PLANE_LABEL]: '' }),
         ...(deployment !== undefined && { [SET_LABELS.deployment]: deployment }),
       },
-      ...(deployment !== undefined && { ownerReferences: [setOf(deployment)] }),
+      ...(deployment !== undefined && { ownerReferences: [await setOf(client, deployment)] }),
     },
     spec: { clusterName: cluster, version, ...referencesOf(name), ...identityOf(example).spec },
   });
@@ -133,27 +138,60 @@ export async function createMachine(client: KubeClient, example: ExampleMachine)
   );
 }
 
-/** Creates a MachineDeployment whose Machines get this version. */
+/** Creates a MachineDeployment whose Machines get this version, and its MachineSet. */
 export async function createDeployment(
   client: KubeClient,
   name: string,
   version: string,
 ): Promise<void> {
-  await client.create(machineDeployments, {
+  const spec = { template: { spec: { version } } };
+  const deployment = await client.create(machineDeployments, {
     apiVersion: apiVersionOf(machineDeployments),
     kind: machineDeployments.kind,
     metadata: { name, namespace: NAMESPACE },
-    spec: { template: { spec: { version } } },
+    spec,
   });
+  const set = {
+    apiVersion: apiVersionOf(machineSets),
+    kind: machineSets.kind,
+    metadata: {
+      name: nameOfSet(name),
+      namespace: NAMESPACE,
+      labels: { [SET_LABELS.deployment]: name },
+      ownerReferences: [controllerReference(machineDeployments, deployment)],
+    },
+    spec,
+  };
+  await client.create(machineSets, set);
 }
 
-/** Returns the reference of a Machine to the MachineSet of its MachineDeployment. */
-export function setOf(deployment: string): OwnerReference {
+/** Deletes a MachineDeployment and its MachineSet, but not their Machines. */
+export async function deleteDeployment(client: KubeClient, name: string): Promise<void> {
+  const options = { namespace: NAMESPACE };
+  await client.delete(machineSets, nameOfSet(name), options);
+  await client.delete(machineDeployments, name, options);
+}
+
+/**
+ * Returns the reference of a Machine to the MachineSet of its MachineDeployment. The MachineSet must exist, because the
+ * garbage collector of a real control plane deletes a Machine whose owner does not.
+ */
+export async function setOf(client: KubeClient, deployment: string): Promise<OwnerReference> {
+  const options = { namespace: NAMESPACE };
+  const set = await client.get(machineSets, nameOfSet(deployment), options);
+  return controllerReference(machineSets, set);
+}
+
+const nameOfSet = (deployment: string): string => `${deployment}-x7k2p`;
+
+function controllerReference(resource: Resource, { metadata }: KubeObject): OwnerReference {
+  const { name, uid } = metadata;
+  if (uid === undefined) throw new Error(`${resource.kind} ${name} has no uid`);
   return {
-    apiVersion: apiVersionOf(machines),
-    kind: 'MachineSet',
-    name: `${deployment}-x7k2p`,
-    uid: `uid-of-the-set-of-${deployment}`,
+    apiVersion: apiVersionOf(resource),
+    kind: resource.kind,
+    name,
+    uid,
     controller: true,
   };
 }

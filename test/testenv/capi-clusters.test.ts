@@ -12,8 +12,15 @@ import {
   driveUpdate,
   writeDesired,
 } from '../../sandbox/cluster/machine-manager.ts';
-import { CLUSTER, createMachine, joinNode } from '../../sandbox/cluster/machines.ts';
-import { machineDeployments, machines, SET_LABELS } from '../../src/api/capi/machine.ts';
+import {
+  CLUSTER,
+  createDeployment,
+  createMachine,
+  deleteDeployment,
+  joinNode,
+  setOf,
+} from '../../sandbox/cluster/machines.ts';
+import { machines, SET_LABELS } from '../../src/api/capi/machine.ts';
 import { updaterSets } from '../../src/api/refit/updater-set.ts';
 import { leases, nodes, secrets } from '../../src/kube/resources.ts';
 import { type ControlPlane, startControlPlane } from '../../tools/controlplane/control-plane.ts';
@@ -180,21 +187,10 @@ test('a preview tells for each Machine what the hooks would answer, and writes n
   const both = (row: string): string[] => [row, row];
   expect(await preview('--to', TO)).toEqual(both('stays: it belongs to no MachineDeployment'));
 
-  const owner = {
-    apiVersion: 'cluster.x-k8s.io/v1beta2',
-    kind: 'MachineSet',
-    name: 'workers-x7k2',
-    uid: 'u1',
-    controller: true,
-  };
-  const deployment = {
-    apiVersion: 'cluster.x-k8s.io/v1beta2',
-    kind: 'MachineDeployment',
-    metadata: { name: 'workers', namespace },
-  };
-  await client.create(machineDeployments, deployment, { namespace });
-  onTestFinished(async () => await client.delete(machineDeployments, 'workers', { namespace }));
-  const labels = { [SET_LABELS.deployment]: 'workers', [SET_LABELS.hash]: 'x7k2' };
+  await createDeployment(client, 'workers', TO);
+  onTestFinished(async () => await deleteDeployment(client, 'workers'));
+  const owner = await setOf(client, 'workers');
+  const labels = { [SET_LABELS.deployment]: 'workers', [SET_LABELS.hash]: 'x7k2p' };
   const ofSet = { labels, ownerReferences: [owner] };
   for (const name of [HERE, machineOf('worker2')])
     await client.patch(machines, name, { metadata: ofSet }, { type: 'merge', namespace });

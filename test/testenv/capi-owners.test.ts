@@ -37,7 +37,7 @@ beforeAll(async () => {
   await scene.whenCallable('h2');
   const { client } = scene.cluster;
   await createDeployment(client, OWNER, TO);
-  const ownerReferences = [setOf(OWNER)];
+  const ownerReferences = [await setOf(client, OWNER)];
   const labels = { [SET_LABELS.deployment]: OWNER };
   for (const node of NODES)
     await client.patch(machines, machineOf(node), { metadata: { labels, ownerReferences } }, MERGE);

@@ -1,6 +1,7 @@
 /** Tests on a real API server what happens to a Machine whose agent has vanished, if stuck Machines are deleted. */
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { driveUpdate, writeDesired } from '../../sandbox/cluster/machine-manager.ts';
+import { createDeployment, setOf } from '../../sandbox/cluster/machines.ts';
 import { machines } from '../../src/api/capi/machine.ts';
 import { ifFound } from '../../src/kube/status-error.ts';
 import { messageOf } from '../../src/util/errors.ts';
@@ -72,14 +73,8 @@ test('it is deleted once its node has been silent for long enough, and only with
   const { client } = scene.cluster;
   const { machine } = wanted;
   await restart('extension-deleting', '--target-deadline', '2s', '--delete-stuck-after', '2s');
-  const owner = {
-    apiVersion: 'cluster.x-k8s.io/v1beta2',
-    kind: 'MachineSet',
-    name: 'set',
-    uid: 'u1',
-    controller: true,
-  };
-  const patch = { metadata: { ownerReferences: [owner] } };
+  await createDeployment(client, 'workers', TO);
+  const patch = { metadata: { ownerReferences: [await setOf(client, 'workers')] } };
   await client.patch(machines, machine, patch, { namespace: 'default', type: 'merge' });
   expect(await failed()).toContain(
     `${deadline}; its Machine is deleted once the node has reported nothing new for 2 s`,

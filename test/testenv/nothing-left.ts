@@ -39,6 +39,9 @@ const WATCHED: readonly Resource[] = [
   leases,
 ];
 
+/** Each file may install the kinds of Refit and of the products whose plans it reads, and leaves them to the next one. */
+const SHARED_GROUPS = ['upgrade.refit.dev', 'autopilot.k0sproject.io', 'upgrade.cattle.io'];
+
 /** The namespaces of the control plane itself. The garbage collector deletes the Leases of Nodes after the Nodes. */
 const PLANE_NAMESPACES = ['kube-system', 'kube-public', 'kube-node-lease'];
 
@@ -110,10 +113,27 @@ async function listAll(): Promise<Left[]> {
       return { resource, name, namespace, isFree: resource === leases && isFree(item) };
     });
   });
-  const all = (await Promise.all(lists)).flat();
+  const all = [...(await Promise.all(lists)).flat(), ...(await definitionsOfOthers())];
   return all.filter(
     ({ namespace }) => namespace === undefined || !PLANE_NAMESPACES.includes(namespace),
   );
+}
+
+/**
+ * Returns the definitions of kinds of other products. With them, the garbage collector begins to judge the owners of
+ * the next file's objects, for example.
+ */
+async function definitionsOfOthers(): Promise<Left[]> {
+  const { items } = await client.listAll(customResourceDefinitions);
+  return items
+    .map(({ metadata: { name } }) => name)
+    .filter((name) => !SHARED_GROUPS.some((group) => name.endsWith(`.${group}`)))
+    .map((name) => ({
+      resource: customResourceDefinitions,
+      name,
+      namespace: undefined,
+      isFree: false,
+    }));
 }
 
 /**

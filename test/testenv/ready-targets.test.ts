@@ -12,7 +12,6 @@ import { createClient } from '../../src/kube/transport/http-client.ts';
 import type { ReadyFinding, ReadyReport } from '../../src/ready/finding.ts';
 import { openScene, type Scene, TO } from '../support/kubeadm/suite.ts';
 import { defineKinds } from '../support/ready/define-kinds.ts';
-import { CUSTOM_KINDS } from '../support/ready/planted-objects.ts';
 import { apply, kubeconfigFor, kubectlAs } from './control-plane.ts';
 import { runRefit } from './refit-process.ts';
 
@@ -20,6 +19,8 @@ import { runRefit } from './refit-process.ts';
 const ANY_SERVER = ['--accept', 'versions=any control plane serves this test'];
 let scene: Scene;
 let folder = '';
+/** The definitions of kinds that this file created. */
+const defined: string[] = [];
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'refit-ready-'));
@@ -29,8 +30,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await scene[Symbol.asyncDispose]();
-  const names = CUSTOM_KINDS.map(([group, , , plural]) => `${plural}.${group}`);
-  await kubectlAs('admin', ['delete', 'crd', '--ignore-not-found', ...names]);
+  if (defined.length > 0) await kubectlAs('admin', ['delete', 'crd', ...defined]);
   await rm(folder, { recursive: true });
 });
 
@@ -123,7 +123,7 @@ test('a Cluster of Cluster API is read from both clusters', async () => {
   const kubeconfig = await kubeconfigFor('admin');
   const { signal } = new AbortController();
   using client = createClient(await loadClusterConfig({ path: kubeconfig }));
-  await defineKinds(client, signal);
+  defined.push(...(await defineKinds(client, signal)));
   const configured = (name: string, cluster: string): object => ({
     apiVersion: 'controlplane.cluster.x-k8s.io/v1beta2',
     kind: 'KubeadmControlPlane',

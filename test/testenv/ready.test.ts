@@ -1,6 +1,6 @@
 /** Tests `refit ready` on a real control plane: it finds planted faults, writes nothing, and says what the user may not read. */
 import { readFile } from 'node:fs/promises';
-import { expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { componentRights } from '../../src/cmd/component-rights.ts';
 import { MODULES } from '../../src/dialects/modules.ts';
 import { loadClusterConfig } from '../../src/kube/config/kubeconfig.ts';
@@ -16,6 +16,13 @@ const NODE = 'ready-w1';
 const TARGET = 'v1.37.0';
 /** The control plane may be several minor versions older than the target, which is a blocker of its own. */
 const ANY_SERVER = ['--accept', 'versions=any control plane serves this test'];
+
+/** The definitions of kinds that this file created. */
+const defined: string[] = [];
+
+afterAll(async () => {
+  if (defined.length > 0) await kubectlAs('admin', ['delete', 'crd', ...defined]);
+});
 
 interface Asked {
   readonly code: number | null;
@@ -147,7 +154,7 @@ test.each([
   async (_title, user) => {
     const { signal } = new AbortController();
     using client = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
-    await defineKinds(client, signal);
+    defined.push(...(await defineKinds(client, signal)));
     await apply(await readFile('deploy/rbac-ready.yaml', 'utf8'));
     const bindings = ['refit-ready', 'refit-viewer'].map((name) => ({
       apiVersion: 'rbac.authorization.k8s.io/v1',
