@@ -74,9 +74,9 @@ export async function runProgram(
     if (error.exitCode === 0) return 0;
     if (error.code === 'commander.help')
       throw new RefitError('REFIT_USAGE', 'a command is missing', { cause: error });
-    const hint = error.code === 'commander.unknownCommand' ? { hint: hintFor(args, commands) } : {};
+    const hint = hintAbout(error.code, args, commands);
     throw new RefitError('REFIT_USAGE', error.message.replace(/^error: /, ''), {
-      ...hint,
+      ...(hint !== undefined && { hint }),
       cause: error,
     });
   }
@@ -94,6 +94,36 @@ const MEANT = new Map([
   ['cordon', 'run `refit hold NODE` to keep plans away from a node, or `kubectl cordon NODE`'],
   ['drain', 'Refit drains nodes itself; run `refit preview` to see what would block a drain'],
 ]);
+
+/** Returns what would be right; undefined if the message says it. */
+function hintAbout(
+  code: string,
+  args: readonly string[],
+  commands: readonly CommandSpec[],
+): string | undefined {
+  if (code === 'commander.unknownCommand') return hintFor(args, commands);
+  if (code === 'commander.missingArgument') return hintForArgument(args, commands);
+  return undefined;
+}
+
+/** Returns the form of the command that lacks its argument, and what the argument is. */
+function hintForArgument(
+  args: readonly string[],
+  commands: readonly CommandSpec[],
+): string | undefined {
+  const path: string[] = [];
+  let inside = commands;
+  let argument: Argument | undefined;
+  for (const word of args) {
+    const found = inside.find(({ name }) => name === word);
+    if (found === undefined) continue;
+    path.push(word);
+    ({ argument } = found);
+    inside = found.commands ?? [];
+  }
+  if (argument === undefined) return undefined;
+  return `write refit ${path.join(' ')} <${argument.name()}>: ${argument.description}`;
+}
 
 /** Returns what would be right in place of the first word that is no command: the commands of its group, if it has one. */
 function hintFor(args: readonly string[], commands: readonly CommandSpec[]): string {

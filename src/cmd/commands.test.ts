@@ -179,10 +179,8 @@ test.each<[string, string]>([
   ],
   ['install capi', "required option '--payload-url <template>' not specified"],
   ['capi-extension', "required option '--payload-url <template>' not specified"],
-  ['hold', "missing required argument 'node'"],
   ['start --for 2h', "required option '--now' not specified"],
   ['start --now', "required option '--for <time>' not specified"],
-  ['validate', "missing required argument 'file'"],
 ])('refit %s: one line, exit code 2', async (line, message) => {
   const error: unknown = await run(line).catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(RefitError);
@@ -193,6 +191,23 @@ test.each<[string, string]>([
     exitCode: 2,
   });
 });
+
+test.each([
+  ['upgrade', 'version', 'the new version, such as v1.37.2+k0s.0'],
+  ['upgrade --yes', 'version', 'the new version, such as v1.37.2+k0s.0'],
+  ['hold', 'node', 'name of the Node or ControlNode, or machine/NAME'],
+  ['validate', 'file', 'files to check, folders of such files, or - for standard input'],
+  ['notify test', 'receiver', 'the receiver, as NAME or POLICY/NAME'],
+])(
+  'refit %s without its argument: one line that says what belongs there',
+  async (line, argument, meaning) => {
+    const path = line.replace(' --yes', '');
+    await expect(run(line)).rejects.toMatchObject({
+      line: `REFIT_USAGE: missing required argument '${argument}' (write refit ${path} <${argument}>: ${meaning})`,
+      exitCode: 2,
+    });
+  },
+);
 
 test('refit statu: one line that says how to list the commands, exit code 2', async () => {
   await expect(run('statu')).rejects.toMatchObject({

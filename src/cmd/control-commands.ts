@@ -153,7 +153,7 @@ export const CONTROL_COMMANDS: readonly DialectSpec[] = [
         'namespace of the Machine or its owner; default: default',
       ),
       common.outputForm('text', 'yaml'),
-      new Option('--yes', 'do not ask'),
+      new Option('-y, --yes', 'do not ask'),
       common.DRY_RUN,
     ],
     run: async (flags: RollBackFlags & { namespace?: string }, call) =>
