@@ -22,7 +22,7 @@ import {
 import type { Clock } from '../../src/util/clock.ts';
 import { createMissing, untilServed } from './objects.ts';
 
-const machineSets = namespaced<KubeObject>(apiVersionOf(machines), 'MachineSet');
+export const machineSets = namespaced<KubeObject>(apiVersionOf(machines), 'MachineSet');
 
 export const MACHINE_KINDS: readonly Resource[] = [
   machines,
@@ -163,13 +163,6 @@ export async function createDeployment(
     spec,
   };
   await client.create(machineSets, set);
-}
-
-/** Deletes a MachineDeployment and its MachineSet, but not their Machines. */
-export async function deleteDeployment(client: KubeClient, name: string): Promise<void> {
-  const options = { namespace: NAMESPACE };
-  await client.delete(machineSets, nameOfSet(name), options);
-  await client.delete(machineDeployments, name, options);
 }
 
 /**

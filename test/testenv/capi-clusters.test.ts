@@ -16,11 +16,11 @@ import {
   CLUSTER,
   createDeployment,
   createMachine,
-  deleteDeployment,
   joinNode,
+  machineSets,
   setOf,
 } from '../../sandbox/cluster/machines.ts';
-import { machines, SET_LABELS } from '../../src/api/capi/machine.ts';
+import { machineDeployments, machines, SET_LABELS } from '../../src/api/capi/machine.ts';
 import { updaterSets } from '../../src/api/refit/updater-set.ts';
 import { leases, nodes, secrets } from '../../src/kube/resources.ts';
 import { type ControlPlane, startControlPlane } from '../../tools/controlplane/control-plane.ts';
@@ -188,8 +188,11 @@ test('a preview tells for each Machine what the hooks would answer, and writes n
   expect(await preview('--to', TO)).toEqual(both('stays: it belongs to no MachineDeployment'));
 
   await createDeployment(client, 'workers', TO);
-  onTestFinished(async () => await deleteDeployment(client, 'workers'));
   const owner = await setOf(client, 'workers');
+  onTestFinished(async () => {
+    await client.delete(machineSets, owner.name, { namespace });
+    await client.delete(machineDeployments, 'workers', { namespace });
+  });
   const labels = { [SET_LABELS.deployment]: 'workers', [SET_LABELS.hash]: 'x7k2p' };
   const ofSet = { labels, ownerReferences: [owner] };
   for (const name of [HERE, machineOf('worker2')])

@@ -4,6 +4,7 @@ import type { UpgradePolicySpec } from '../../../src/api/refit/upgrade-policy.ts
 import { leases, namespaces, nodes } from '../../../src/kube/resources.ts';
 import { ifFound } from '../../../src/kube/status-error.ts';
 import { rfc3339 } from '../../../src/util/clock.ts';
+import { parseVersion } from '../../../src/util/version.ts';
 import { CHECKED, setHealth } from '../../scenes/k0s-scene.ts';
 import type { World } from '../world.ts';
 import { firstAlone, LONG_ENOUGH, type TableScene } from './scene.ts';
@@ -28,6 +29,13 @@ async function setRemovedGate({ stage, dialect }: World, isSet: boolean): Promis
   const annotations = { 'k3s.io/node-args': isSet ? args : null };
   const [first] = dialect.nodes;
   await stage.client.patch(nodes, first, { metadata: { annotations } }, { type: 'merge' });
+}
+
+/** Returns true if the API server is of a newer minor version than the plans of the scenes, which ask for 1.36. */
+async function isServerNewer({ stage }: World): Promise<boolean> {
+  const { body } = await stage.client.raw('/version');
+  const { gitVersion } = JSON.parse(body) as { readonly gitVersion?: string };
+  return (parseVersion(gitVersion)?.minor ?? 0) > 36;
 }
 
 /** Plays that nothing starts until the policy no longer forbids it. */
@@ -181,6 +189,13 @@ export const GATE_SCENES: readonly TableScene[] = [
       expect(world.started).toEqual([]);
       expect(await world.refit('why')).toContain('feature gate MemoryManager');
       await setRemovedGate(world, false);
+      // A test may choose a real API server that is newer than the version of the plan. Then the cluster stays unready.
+      if (await isServerNewer(world)) {
+        await world.pass(LONG_ENOUGH);
+        expect(await world.refit('why')).toMatch(/it would go from \S+ down to/);
+        expect(world.started).toEqual([]);
+        return;
+      }
       const [first, ...others] = world.dialect.nodes;
       await world.untilStarted(first);
       // Once the first node has started, the cluster is on its way, and its readiness counts no more.
