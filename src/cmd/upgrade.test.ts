@@ -1,11 +1,14 @@
 /** Tests `refit upgrade` for k0s, and the choice between several dialects. */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { STATUS, UpgradeCluster } from '../../test/support/upgrade-cluster.ts';
+import { NAMESPACE, STATUS, UpgradeCluster } from '../../test/support/upgrade-cluster.ts';
 import { type Plan, plans } from '../api/autopilot/plan.ts';
 import { updateConfigs } from '../api/autopilot/update-config.ts';
+import { nodeRollouts } from '../api/kinds.ts';
+import type { NodeRolloutRun } from '../api/refit/node-rollout.ts';
 import type { UpgradeFlags } from '../cli/contract/upgrade-way.ts';
 import { ROLLS_BACK_ANNOTATION } from '../engine/model/earlier-versions.ts';
+import { apiVersionOf } from '../kube/resources.ts';
 import { ifFound } from '../kube/status-error.ts';
 
 const OLD = 'v1.36.3+k0s.0';
@@ -228,7 +231,65 @@ test('the targets of a Plan that rolled back are not those of an upgrade', async
   expect(error).toBe('');
   expect(said).toContain(`It goes from ${OLD} (2 nodes) to ${NEW}.`);
   const [command] = (await present())?.spec.commands ?? [];
-  expect(command?.k0supdate?.targets.workers?.discovery).toEqual({ selector: {} });
+  expect(command?.k0supdate?.targets.workers).toEqual({
+    discovery: { selector: {} },
+    limits: { concurrent: 3 },
+  });
+  expect(said).toContain('upgrades 3 workers at a time');
+});
+
+/** A run in the history of the Plan, and how it ended. */
+const runTo = (version: string, day: string, phase: string, failed: number): NodeRolloutRun => ({
+  id: `run-${day}`,
+  version,
+  started: `2026-11-${day}T08:00:00Z`,
+  phase,
+  counts: { total: 1, pending: 0, inProgress: 0, done: 1 - failed, failed, skipped: 0 },
+  failures: failed === 0 ? [] : [{ node: 'w1', message: 'crash loop' }],
+});
+
+async function putHistory(...history: readonly NodeRolloutRun[]): Promise<void> {
+  const { client } = cluster;
+  const plan = { apiVersion: TYPE_OF_PLAN.apiVersion, kind: 'Plan', name: 'autopilot', uid: 'u' };
+  const name = { name: 'autopilot', namespace: NAMESPACE };
+  await client.create(nodeRollouts, {
+    apiVersion: apiVersionOf(nodeRollouts),
+    kind: nodeRollouts.kind,
+    metadata: { ...name, labels: { 'upgrade.refit.dev/dialect': 'autopilot' } },
+    spec: { plan },
+  });
+  await client.patch(
+    nodeRollouts,
+    'autopilot',
+    { status: { history } },
+    {
+      ...STATUS,
+      namespace: NAMESPACE,
+    },
+  );
+}
+
+test('a version with which the last run failed is told before it is installed again', async () => {
+  await cluster.putNode('w1', OLD);
+  publish(NEW);
+  await putHistory(runTo(OLD, '21', 'done', 0), runTo(NEW, '20', 'failed', 1));
+  const { said, error } = await cluster.upgrading(NEW, { from: cluster.place });
+  expect(error).toBe('');
+  expect(said).toContain(
+    `Plan autopilot has failed with ${NEW} before, in run run-20, which started at 2026-11-20T08:00:00Z: w1 failed: crash loop. Find the cause first, or take another version.`,
+  );
+});
+
+test.each<[string, readonly NodeRolloutRun[]]>([
+  ['that a later run installed', [runTo(NEW, '21', 'done', 0), runTo(NEW, '20', 'failed', 1)]],
+  ['whose run somebody aborted', [runTo(NEW, '20', 'failed', 0)]],
+])('a version %s is not told as failed', async (_title, history) => {
+  await cluster.putNode('w1', OLD);
+  publish(NEW);
+  await putHistory(...history);
+  const { said, error } = await cluster.upgrading(NEW, { from: cluster.place });
+  expect(error).toBe('');
+  expect(said).not.toContain('before, in run');
 });
 
 test('a Plan that has not ended is not replaced, and the error names what ends it', async () => {

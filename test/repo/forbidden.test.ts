@@ -13,6 +13,7 @@ const READ = [
   'src/cli/report/report-command.ts',
   'src/cli/status/load.ts',
   'src/cli/status/status-session.ts',
+  'src/cli/upgrade/failed-runs.ts',
   'src/composition/agent/serve-host.ts',
   'src/composition/controller-process.ts',
   'src/coordination/kured-lock.ts',

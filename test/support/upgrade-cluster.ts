@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { installDefinitions } from '../../sandbox/cluster/objects.ts';
 import { startSandboxPlane } from '../../sandbox/cluster/plane.ts';
 import { plans } from '../../src/api/autopilot/plan.ts';
-import { cattlePlans } from '../../src/api/kinds.ts';
+import { cattlePlans, nodeRollouts } from '../../src/api/kinds.ts';
 import type { UpgradeFlags } from '../../src/cli/contract/upgrade-way.ts';
 import { plainOutput } from '../../src/cli/output.ts';
 import { upgrade } from '../../src/cli/upgrade/upgrade-command.ts';
@@ -103,15 +103,16 @@ export class UpgradeCluster implements AsyncDisposable {
     await this.#things.disposeAsync();
   }
 
-  /** Removes all nodes, Plans and files. */
+  /** Removes all nodes, Plans, records of runs and files. */
   async clear(): Promise<void> {
     this.files.clear();
     this.broken.clear();
     for (const resource of [plans, nodes, controlNodes] as readonly Resource[])
       for (const { metadata } of (await this.client.listAll(resource)).items)
         await ifFound(this.client.delete(resource, metadata.name));
-    for (const { metadata } of (await this.client.listAll(cattlePlans)).items)
-      await ifFound(this.client.delete(cattlePlans, metadata.name, { namespace: NAMESPACE }));
+    for (const resource of [cattlePlans, nodeRollouts] as readonly Resource[])
+      for (const { metadata } of (await this.client.listAll(resource)).items)
+        await ifFound(this.client.delete(resource, metadata.name, { namespace: NAMESPACE }));
   }
 
   async putNode(name: string, kubeletVersion: string, labels = {}, annotations = {}) {

@@ -17,6 +17,7 @@ import { say } from '../controls/control-command.ts';
 import { dryRunLines } from '../controls/dry-run.ts';
 import { readAccepted } from '../ready/accept-flag.ts';
 import { inSession, type Session } from '../status/status-session.ts';
+import { failedRunSentences } from './failed-runs.ts';
 import { isUpgradeWanted, refuseUpgrade } from './refuse-upgrade.ts';
 
 /** Resolves with the exit code. */
@@ -40,7 +41,7 @@ export async function upgrade(
       choices.map(async (way) => await (await way.load())(session, flags, { ...parts, accepted })),
     );
     const draft = await chosen(found.flat(), version, flags, session).draft(version);
-    await carryOut(draft, flags, session, parts);
+    await carryOut(version, draft, flags, session, parts);
   });
   return EXIT.ok;
 }
@@ -98,6 +99,7 @@ function chosen(
 }
 
 async function carryOut(
+  version: string,
   draft: UpgradeDraft,
   flags: UpgradeFlags,
   { client, abort }: Session,
@@ -107,7 +109,7 @@ async function carryOut(
     return parts.output.write(draft.objects.map((each) => writeYaml(each)).join('---\n'));
   // Nothing is half-written because of a right that is missing for the second write.
   if (flags.dryRun !== 'client') await refuseWithoutRights(draft.needs, client, abort);
-  say(parts, draft.said);
+  say(parts, [...draft.said, ...(await failedRunSentences(version, client, abort))]);
   const reasons = await draft.preview();
   if (reasons.length > 0)
     throw new RefitError('REFIT_CONTROL', 'the upgrade was not started, and nothing was written', {

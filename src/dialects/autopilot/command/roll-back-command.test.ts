@@ -98,6 +98,17 @@ test('many nodes that stay are told by what they run', () => {
   );
 });
 
+test('a run that changed no node has nothing to undo, and the error names what helps', () => {
+  const ways = { moves: [], left: ['w1 still runs v1'], unable: [], areUnmoved: true };
+  const refused = (): void => refuseImpossible(ways, { id: 'id1' }, []);
+  expect(refused).toThrow(
+    'run id1 left no node at another version, so nothing is to be undone; w1 still runs v1',
+  );
+  expect(refused).toThrow(
+    expect.objectContaining({ line: expect.stringContaining('use refit upgrade') }),
+  );
+});
+
 const MOVES = {
   moves: [{ role: 'worker', name: 'w1', platform: 'linux-amd64', from: 'v2', to: 'v1' }],
 } as const;

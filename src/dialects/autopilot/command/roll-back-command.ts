@@ -208,6 +208,17 @@ export function refuseImpossible(
       { hint: `apply a Plan with ${ahead.to} instead, which upgrades the controllers first` },
     );
   if (ways.moves.length > 0) return;
+  if (ways.areUnmoved === true)
+    throw new RefitError(
+      'REFIT_CONTROL',
+      listedSentences([
+        `run ${run.id} left no node at another version, so nothing is to be undone`,
+        ...ways.left,
+      ]),
+      {
+        hint: 'to go to another version, use refit upgrade; to undo an earlier run, see refit history, and name it with --run',
+      },
+    );
   const another =
     run.rollsBack === undefined ? 'another one' : `this run or run ${runIdIn(run.rollsBack.run)}`;
   throw new RefitError(

@@ -32,7 +32,7 @@ import { counted, listed } from '../../../util/phrases.ts';
 import { shellWord } from '../../../util/shell-word.ts';
 import { compareVersionTexts, parseVersion } from '../../../util/version.ts';
 import { autopilot } from '../plan/autopilot-dialect.ts';
-import { type PresentNode, presentNodes } from '../plan/roll-back-plan.ts';
+import { concurrentIn, type PresentNode, presentNodes } from '../plan/roll-back-plan.ts';
 import { publishedFiles } from './published-files.ts';
 import { checkReplacement, replacePlan } from './replace-plan.ts';
 import { refuseOtherLeader } from './roll-back-command.ts';
@@ -95,7 +95,9 @@ async function draftOf(version: string, situation: Situation): Promise<UpgradeDr
   const source = last ?? (old === undefined ? undefined : anyUpdateOf(old));
   const followed = await updateConfigsIn(session);
   const files = await publishedFiles({ version, platforms, from: flags.from, last: source }, parts);
-  const { targets, sentence } = targetsFor(present, last, world.list(nodes).length);
+  const concurrent = old === undefined ? 1 : concurrentIn(old.plan as Plan);
+  const all = { present, nodes: world.list(nodes).length, concurrent };
+  const { targets, sentence } = last === undefined ? allTargets(all) : keptTargets(last);
   const after =
     old !== undefined && isRollBack(old)
       ? ['The Plan before it rolled back some nodes, so its selection is not kept.']
@@ -277,18 +279,29 @@ function bundleSentence(old: Inspection | undefined): string[] {
     : [];
 }
 
+interface ChosenTargets {
+  readonly targets: K0sUpdate['targets'];
+  readonly sentence: string;
+}
+
+function keptTargets({ targets }: K0sUpdate): ChosenTargets {
+  return { targets, sentence: 'It selects the same nodes as the Plan before it.' };
+}
+
 /**
- * Returns the nodes that the Plan upgrades: those of the last Plan; without one, all of them. `nodes` is the number of
- * Nodes. A controller may be a Node, too, and k0s runs on Nodes with Windows, for which there is no file. Workers are
- * named one by one if there are such Nodes, because a selector would select them.
+ * Returns all nodes as targets. `nodes` is the number of Nodes. A controller may be a Node, too, and k0s runs on Nodes
+ * with Windows, for which there is no file. Workers are named one by one if there are such Nodes, because a selector
+ * would select them.
  */
-function targetsFor(
-  present: readonly PresentNode[],
-  last: K0sUpdate | undefined,
-  nodes: number,
-): { readonly targets: K0sUpdate['targets']; readonly sentence: string } {
-  if (last !== undefined)
-    return { targets: last.targets, sentence: 'It selects the same nodes as the Plan before it.' };
+function allTargets({
+  present,
+  nodes,
+  concurrent,
+}: {
+  readonly present: readonly PresentNode[];
+  readonly nodes: number;
+  readonly concurrent: number;
+}): ChosenTargets {
   const controllers = present.filter(({ role }) => role === 'controller');
   const workers = present.filter((node) => node.role === 'worker' && hasFile(node));
   const names = workers.map(({ name }) => name).toSorted();
@@ -296,11 +309,13 @@ function targetsFor(
   const discovery = workers.length === nodes ? all : { static: { nodes: names } };
   const targets = {
     ...(controllers.length > 0 && { controllers: { discovery: all } }),
-    ...(workers.length > 0 && { workers: { discovery, limits: { concurrent: 1 } } }),
+    ...(workers.length > 0 && { workers: { discovery, limits: { concurrent } } }),
   };
   const counts = [
     ...(controllers.length > 0 ? [counted(controllers.length, 'controller')] : []),
     ...(workers.length > 0 ? [counted(workers.length, 'worker')] : []),
   ];
-  return { targets, sentence: `It selects ${counts.join(' and ')}, and upgrades one at a time.` };
+  const pace =
+    concurrent === 1 ? 'upgrades one at a time' : `upgrades ${concurrent} workers at a time`;
+  return { targets, sentence: `It selects ${counts.join(' and ')}, and ${pace}.` };
 }

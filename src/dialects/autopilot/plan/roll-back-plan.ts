@@ -74,6 +74,8 @@ export interface WaysBack {
   readonly moves: readonly GoingBack[];
   /** Sentences about nodes of the run that need not go back. */
   readonly left: readonly string[];
+  /** True if each node of the run still runs what it ran before, so that nothing is to be undone. */
+  readonly areUnmoved?: boolean;
   /** The nodes of the run that may run a version of this run, and cannot go back. */
   readonly unable: readonly UnableNode[];
 }
@@ -127,9 +129,13 @@ function lastSignalOn(
   };
 }
 
-/** Returns the number of workers that the Plan upgrades at once. */
+/**
+ * Returns the number of workers that the Plan upgrades at once. A Plan that rolls back may begin with updates that have
+ * no workers.
+ */
 export function concurrentIn({ spec: { commands } }: Plan): number {
-  return commands[0]?.k0supdate?.targets.workers?.limits?.concurrent ?? 1;
+  const limits = commands.flatMap(({ k0supdate }) => k0supdate?.targets.workers?.limits ?? []);
+  return limits[0]?.concurrent ?? 1;
 }
 
 /**
@@ -151,7 +157,7 @@ export function waysBack(
       { hint: `write a Plan with the old version by hand: ${inRepository('docs/roll-back.md')}` },
     );
   const moves: GoingBack[] = [];
-  const left: string[] = [];
+  const left: { readonly sentence: string; readonly isUnmoved?: boolean }[] = [];
   const unable: UnableNode[] = [];
   for (const node of nodes) {
     const { role, name } = node;
@@ -161,9 +167,14 @@ export function waysBack(
     const way = wayOf(node, { run, record, later, isMember });
     if ('to' in way) moves.push(way);
     else if ('why' in way) unable.push({ role, name, ...way });
-    else left.push(way.sentence);
+    else left.push(way);
   }
-  return { moves, left, unable: [...unable, ...goneNodes(record, nodes)] };
+  const all = [...unable, ...goneNodes(record, nodes)];
+  const areUnmoved =
+    moves.length + all.length === 0 &&
+    left.length > 0 &&
+    left.every(({ isUnmoved }) => isUnmoved === true);
+  return { moves, left: left.map(({ sentence }) => sentence), unable: all, areUnmoved };
 }
 
 interface RunRecord {
@@ -177,7 +188,10 @@ interface RunRecord {
 function wayOf(
   node: PresentNode,
   { run, record, later, isMember }: RunRecord,
-): GoingBack | Pick<UnableNode, 'sentence' | 'why'> | Pick<UnableNode, 'sentence'> {
+):
+  | GoingBack
+  | Pick<UnableNode, 'sentence' | 'why'>
+  | { readonly sentence: string; readonly isUnmoved?: boolean } {
   const { role, name, version, platform, installed, kept } = node;
   const reached = (run.downloads ?? []).map((each) => each.version);
   const recorded = versionBefore(record, role, name, isMember);
@@ -205,7 +219,7 @@ function wayOf(
           sentence: `${name} reported that ${installed} is installed, but still shows ${version}`,
           why: 'lags',
         }
-      : { sentence: `${name} still runs ${to}` };
+      : { sentence: `${name} still runs ${to}`, isUnmoved: true };
   }
   if (!isReached) return { sentence: foreign };
   if (mover !== undefined)
