@@ -51,6 +51,7 @@ export const toyModule: DialectModule<'toy'> = {
     retriesGone: false,
     retry: { causes: 'see the wall' },
     goBack: ({ name }) => guidance(`scrape the paint of ${name} off`),
+    otherVersion: () => undefined,
     effectOfHolds: () => undefined,
     backUp: 'take a photograph of the wall first',
     runsHere: false,

@@ -160,6 +160,26 @@ test.each<[string, string, readonly Failure[], string, object?]>([
     { phase: 'running', waits: [RETRY] },
   ],
   [
+    'a node on which the release of an ended Plan does not work',
+    'autopilot',
+    [{ isThere: false, failureReason: 'TargetFailed' }],
+    'then run: refit retry w1. If the release is bad: run refit upgrade VERSION, which replaces this Plan.',
+  ],
+  [
+    'a node on which the release of a running Plan does not work',
+    'autopilot',
+    [{ isThere: false, failureReason: 'TargetFailed' }],
+    'If the release is bad: run refit abort, and refit upgrade VERSION once the Plan has ended.',
+    { phase: 'running' },
+  ],
+  [
+    'a node on which the release of a Plan of Rancher does not work',
+    'cattle',
+    [{ isThere: false, failureReason: 'TargetFailed' }],
+    'If the release is bad: run refit upgrade VERSION --plan cattle/system-upgrade/agents, and the same for each other Plan that installs this release.',
+    { namespace: 'system-upgrade' },
+  ],
+  [
     'a node whose agent refused the signal',
     'capi',
     [{ isThere: false, failureReason: 'TargetRefused' }],

@@ -157,9 +157,14 @@ const TABLE: Table = {
     const { nodes } = situation;
     if (advice.retry === undefined) return runAgain(plan, repairOf(situation));
     const retried = retryOf(plan, nodes);
-    const cause = repairOf(situation) ?? `Fix the cause (${advice.retry.causes})`;
+    const repair = repairOf(situation);
+    const cause = repair ?? `Fix the cause (${advice.retry.causes})`;
+    // The release may be at fault only if nothing else is known to be. A roll-back has no other version to go to.
+    const isOfRelease = repair === undefined && !situation.isRollBack;
+    const other = isOfRelease ? advice.otherVersion(plan) : undefined;
+    const instead = other === undefined ? '' : ` If the release is bad: ${other}.`;
     return {
-      clause: `Failed. ${cause}, then ${retried.clause}`,
+      clause: `Failed. ${cause}, then ${retried.clause}${instead === '' ? '' : `.${instead}`}`,
       commands: retried.commands,
       outcome: triedAgain(nodes),
     };

@@ -64,6 +64,11 @@ export interface PlanRunner {
   /** Returns how the user takes the upgraded nodes of the plan back to their earlier version. */
   goBack(plan: PlanToLeave): Guidance;
   /**
+   * Returns a clause that says how the user gives the nodes another version after a node has failed, if the release itself
+   * is at fault. Undefined if something else must happen before another version can be given.
+   */
+  otherVersion(plan: PlanToLeave): string | undefined;
+  /**
    * A clause that says what the holds of nodes of this plan mean for other nodes. Undefined if they mean nothing for them.
    */
   effectOfHolds(plan: AdvisedPlan): string | undefined;

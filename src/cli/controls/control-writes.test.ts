@@ -212,7 +212,10 @@ test.each<[string, Control, Situation, PlanChange | string]>([
     { state: 'ApplyFailed', states: { w1: 'SignalApplyFailed' }, controls: PAUSED },
     {
       annotations: { [PAUSE_ANNOTATION]: null },
-      said: [`${PLAN} has failed: no node starts.`, FIX],
+      said: [
+        `${PLAN} has failed: no node starts.`,
+        `${FIX}. If the release is bad: run refit upgrade VERSION, which replaces this Plan.`,
+      ],
     },
   ],
   [
@@ -221,7 +224,11 @@ test.each<[string, Control, Situation, PlanChange | string]>([
     { states: { w1: 'SignalApplyFailed', w2: 'SignalSent' }, controls: PAUSED },
     {
       annotations: { [PAUSE_ANNOTATION]: null },
-      said: [`${PLAN} continues.`, 'Now no node starts.', FIX],
+      said: [
+        `${PLAN} continues.`,
+        'Now no node starts.',
+        `${FIX}. If the release is bad: run refit abort, and refit upgrade VERSION once the Plan has ended.`,
+      ],
     },
   ],
   [

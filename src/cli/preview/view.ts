@@ -68,12 +68,13 @@ export interface PreviewView {
 }
 
 /**
- * The limits of the text form: the maximum numbers of batches, of names of nodes, and of blocked nodes. The JSON form
+ * The limits of the text form: the maximum numbers of batches, of names of nodes, of blockers, and of unanswered questions. The JSON form
  * has no such limits.
  */
 const MOST_BATCHES = 12;
 const MOST_NAMES = 8;
 const MOST_BLOCKED = 12;
+const MOST_UNKNOWN = 4;
 
 /**
  * Returns the text form. `now` is in milliseconds since the Unix epoch. `readyWords` are the words of `refit ready` that name
@@ -129,14 +130,21 @@ function renderPlan(plan: PlanPreview, now: number): string[] {
 }
 
 /** Returns the blockers of a report, and how many other findings there are. */
-function readyLines(report: ReadyReport, words = `--to ${report.to}`): string[] {
-  const blockers = report.findings.filter(({ state }) => state === 'blocker');
-  const rest = blockers.length - MOST_BLOCKED;
+export function readyLines(report: ReadyReport, words = `--to ${report.to}`): string[] {
   return [
     verdictOf(report),
-    ...blockers.slice(0, MOST_BLOCKED).map((finding) => line('blocker', sentenceOf(finding))),
-    ...(rest > 0 ? [line('', `and ${rest} more`)] : []),
+    ...findingLines(report, 'blocker', MOST_BLOCKED),
+    ...findingLines(report, 'unknown', MOST_UNKNOWN),
     line('more', `refit ready ${words}`),
+  ];
+}
+
+function findingLines({ findings }: ReadyReport, state: 'blocker' | 'unknown', most: number) {
+  const found = findings.filter((finding) => finding.state === state);
+  const rest = found.length - most;
+  return [
+    ...found.slice(0, most).map((finding) => line(state, sentenceOf(finding))),
+    ...(rest > 0 ? [line('', `and ${rest} more`)] : []),
   ];
 }
 

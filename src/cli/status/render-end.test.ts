@@ -159,7 +159,7 @@ describe('status at the end of a plan', () => {
       '  w2    failed             20 s  no socket after 90 s (its previous version runs again)',
       '  w3    failed at Restart  59 s  the reason is not recorded; Events may have it: kubectl get events -A --field-selector involvedObject.name=w3',
       THEIRS('w3'),
-      '  to do   Failed. Fix the cause (the node, or the version, url or sha256 in the Plan), then run for each of w1, w2, w3: refit retry NODE',
+      '  to do   Failed. Fix the cause (the node, or the version, url or sha256 in the Plan), then run for each of w1, w2, w3: refit retry NODE. If the release is bad: run refit upgrade VERSION, which replaces this Plan.',
     ]);
   });
 

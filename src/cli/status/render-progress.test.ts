@@ -286,7 +286,7 @@ describe('while it runs', () => {
         '  w2    signalled  59 s  its agent has not answered yet',
         '  waits   nothing new starts: w1 failed; 1 node failed (w1), more than failureBudget 0 (the default, since no UpgradePolicy applies) allows (FinishingInFlight, 59 s)',
         '  ends    when the nodes in progress have finished; then the plan ends, unless the failed node is tried again (run refit retry NODE), or failureBudget is 1 or more while the plan runs',
-        '  to do   Failed. Fix the cause (the node, or the version, url or sha256 in the Plan), then run: refit retry w1',
+        '  to do   Failed. Fix the cause (the node, or the version, url or sha256 in the Plan), then run: refit retry w1. If the release is bad: run refit abort, and refit upgrade VERSION once the Plan has ended.',
       ],
     ],
     [

@@ -365,7 +365,7 @@ test('why says of a failed plan, and of its nodes, why it failed and what to do'
   });
   const views = await lookAt([failed], [], [gone, W2, W3], NOW);
   const advice =
-    '\n  to do   Failed. Fix the cause (the node, or the version, url or sha256 in the Plan), then run: refit retry w1';
+    '\n  to do   Failed. Fix the cause (the node, or the version, url or sha256 in the Plan), then run: refit retry w1. If the release is bad: run refit upgrade VERSION, which replaces this Plan.';
   expect(why(views)[0]).toContain(
     'failed 0/3 after 29 s, 30 s ago  to v1.36.3+k0s.2\n  why     w1: no socket\n',
   );

@@ -2,6 +2,7 @@
 
 import type { Guidance } from '../../cli/contract/guidance.ts';
 import type { AdvisedPlan, PlanRunner } from '../../cli/contract/plan-runner.ts';
+import { isOpenPlan } from '../../engine/model/shown-phases.ts';
 import { shellWord } from '../../util/shell-word.ts';
 import { AGENT_LIMIT } from '../shared/agent-limit.ts';
 import { rollBackPlan } from '../shared/roll-back-advice.ts';
@@ -18,6 +19,13 @@ export const advice: PlanRunner = {
   retriesGone: false,
   retry: { causes: 'the node, or the version, url or sha256 in the Plan' },
   goBack: rollBackPlan,
+  // An UpdateConfig would replace a Plan with another version by one for the newest release of its channel.
+  otherVersion: (plan) => {
+    if (plan.updateConfig !== undefined) return undefined;
+    return isOpenPlan(plan)
+      ? 'run refit abort, and refit upgrade VERSION once the Plan has ended'
+      : 'run refit upgrade VERSION, which replaces this Plan';
+  },
   effectOfHolds: () => undefined,
   backUp:
     'before the start, take a backup on a controller with `k0s backup --save-path DIRECTORY`, or set etcdSnapshot in a policy',

@@ -25,6 +25,8 @@ export const advice: PlanRunner = {
       commands: [command],
     };
   },
+  // Cluster API gives a Machine another version only after its update has succeeded, or in another Machine.
+  otherVersion: () => undefined,
   effectOfHolds: ({ kind, name }) =>
     kind === undefined || kind === machines.kind ? undefined : effectOfHolds({ kind, name }),
   backUp: undefined,

@@ -1,5 +1,6 @@
 /** What people can do about a Plan of Rancher. */
 import type { PlanRunner } from '../../cli/contract/plan-runner.ts';
+import { planReference } from '../../engine/model/plan-reference.ts';
 import { rollBackPlan } from '../shared/roll-back-advice.ts';
 
 /** The prefix of the label of a Node that says which hash of a Plan it has got. */
@@ -33,6 +34,8 @@ export const advice: PlanRunner = {
   },
   // The image of a Plan that upgraded nodes may refuse an older version.
   goBack: (plan) => rollBackPlan(plan, ' --image IMAGE'),
+  otherVersion: ({ dialect, name, namespace = 'default' }) =>
+    `run refit upgrade VERSION --plan ${planReference({ dialect, namespace, name })}, and the same for each other Plan that installs this release`,
   effectOfHolds: () => undefined,
   backUp: undefined,
   runsHere: false,

@@ -32,6 +32,8 @@ export const advice: PlanRunner = {
       'write the older patch and its binaries into the manifest, then run refit kubeadm apply --back',
     commands: ['refit kubeadm apply --back'],
   }),
+  // An upgrade that has begun must end before another one can begin.
+  otherVersion: () => undefined,
   effectOfHolds: () => undefined,
   backUp: undefined,
   runsHere: true,

@@ -19,8 +19,8 @@ import type {
   UpgradeDraft,
   UpgradeSituation,
 } from '../../../cli/contract/upgrade-way.ts';
+import { readyLines } from '../../../cli/preview/view.ts';
 import { reportOn } from '../../../cli/ready/ready-command.ts';
-import { verdictOf } from '../../../cli/ready/render.ts';
 import type { Session } from '../../../cli/status/status-session.ts';
 import { connectionWords } from '../../../cli/upgrade/connection-words.ts';
 import { writeInOrder } from '../../../cli/upgrade/in-order.ts';
@@ -346,6 +346,7 @@ async function previewOf(
     async (target) =>
       await reportOn(target, parts.accepted ?? new Map(), asked, { ...parts, rights }),
   );
-  output.write(`\n${verdictOf(report)}\n`);
+  const words = `--to ${version} --cluster ${cluster} --namespace ${namespace}`;
+  output.write(`\n${readyLines(report, words).join('\n')}\n`);
   return blockerReasons([report]);
 }
