@@ -168,7 +168,7 @@ async function measurePart(
     case 'capi':
       return machineFindings(await measureMachines(parts, say));
     case 'ui':
-      say('building the dashboard');
+      say('building the dashboard, and showing 5,000 nodes in a browser');
       return await measureUi();
     case 'rollback':
       return rollbackFindings(await measureRollback(parts, say));

@@ -14,7 +14,7 @@ test('both files count as a browser would load them', () => {
   expect(figure).toMatchObject({
     key: 'ui.bundleKiBCompressed',
     unit: 'KiB',
-    goal: { bound: 'most', limit: 150 },
+    goal: { bound: 'most', limit: 40 },
     value: sum.reduce((total, { bytes }) => total + bytes, 0) / 1024,
   });
   expect(figure?.value).toBeLessThan(sum.reduce((total, { text }) => total + text, 0) / 1024 / 2);
