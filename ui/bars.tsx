@@ -20,20 +20,75 @@ export function spanOf(nodes: readonly NodeState[]): Span {
   return { from, ms: Math.max(1, to - from) };
 }
 
+/** The last part of the time that the bars show on the whole width. */
+export const ZOOMS = ['10m', '1h', '6h'] as const;
+export type Zoom = (typeof ZOOMS)[number];
+
+const MINUTE = 60_000;
+const ZOOM_MS: Readonly<Record<Zoom, number>> = {
+  '10m': 10 * MINUTE,
+  '1h': 60 * MINUTE,
+  '6h': 360 * MINUTE,
+};
+const ZOOM_WORDS: Readonly<Record<Zoom, string>> = {
+  '10m': 'last 10 minutes',
+  '1h': 'last hour',
+  '6h': 'last 6 hours',
+};
+
+/** Returns the end of the span, as far as the zoom shows it. */
+export function zoomed({ from, ms }: Span, zoom: Zoom | undefined): Span {
+  const width = zoom === undefined ? ms : Math.min(ms, ZOOM_MS[zoom]);
+  return { from: from + ms - width, ms: width };
+}
+
+interface ZoomChoiceProps {
+  readonly span: Span;
+  readonly zoom: Zoom | undefined;
+  readonly choose: (zoom: Zoom | undefined) => void;
+}
+
+/** Lets people choose which time the bars show, if there is a choice. */
+export function ZoomChoice({ span, zoom, choose }: ZoomChoiceProps) {
+  const shorter = ZOOMS.filter((each) => ZOOM_MS[each] < span.ms);
+  if (shorter.length === 0) return null;
+  return (
+    <label class="grouping zoom">
+      Show{' '}
+      <select
+        value={shorter.find((each) => each === zoom) ?? ''}
+        onChange={({ currentTarget: { value } }) => choose(ZOOMS.find((each) => each === value))}
+      >
+        <option value="">the whole time</option>
+        {shorter.map((each) => (
+          <option key={each} value={each}>
+            {ZOOM_WORDS[each]}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
 export function Bar({ node, span }: { readonly node: NodeState; readonly span: Span }) {
   return (
     <span class="bar" aria-hidden="true">
-      {node.steps.map(({ word, from, to }) => (
-        <span
-          key={from}
-          title={word}
-          class={`step ${classOf(word)}`}
-          style={{
-            left: `${(100 * (from - span.from)) / span.ms}%`,
-            width: `${Math.max(0.5, (100 * (to - from)) / span.ms)}%`,
-          }}
-        />
-      ))}
+      {node.steps.map(({ word, from, to }) => {
+        // A zoom shows the end of a step that began before it.
+        const begin = Math.max(from, span.from);
+        if (to < begin) return null;
+        return (
+          <span
+            key={from}
+            title={word}
+            class={`step ${classOf(word)}`}
+            style={{
+              left: `${(100 * (begin - span.from)) / span.ms}%`,
+              width: `${Math.max(0.5, (100 * (to - begin)) / span.ms)}%`,
+            }}
+          />
+        );
+      })}
     </span>
   );
 }

@@ -5,7 +5,7 @@
 import type { ComponentChildren } from 'preact';
 import { useMemo, useRef, useState } from 'preact/hooks';
 import type { NodeState } from '../src/cli/dashboard/state.ts';
-import { Axis, Bar, Legend, type Span, spanOf } from './bars.tsx';
+import { Axis, Bar, Legend, type Span, spanOf, ZoomChoice, zoomed } from './bars.tsx';
 import { Find, NoMatch } from './find.tsx';
 import {
   divide,
@@ -56,6 +56,8 @@ export function Nodes({ nodes, labels, view, go, open }: LanesProps) {
     [divided, isShown, nodes, width],
   );
   const found = layout.order.length;
+  const whole = useMemo(() => spanOf(nodes), [nodes]);
+  const span = useMemo(() => zoomed(whole, view.zoom), [whole, view.zoom]);
   const clear = (): void => {
     go(ALL);
     field.current?.focus();
@@ -70,11 +72,14 @@ export function Nodes({ nodes, labels, view, go, open }: LanesProps) {
         field={field}
         look={go}
       />
-      <GroupBy groupings={groupings} by={by} choose={(each) => go({ grouping: each })} />
+      <div class="choices">
+        <GroupBy groupings={groupings} by={by} choose={(each) => go({ grouping: each })} />
+        <ZoomChoice span={whole} zoom={view.zoom} choose={(zoom) => go({ zoom })} />
+      </div>
       {found === 0 && nodes.length > 0 ? (
         <NoMatch clear={clear} />
       ) : (
-        <Lanes nodes={nodes} layout={layout} chosen={view.node} open={open} />
+        <Lanes nodes={nodes} layout={layout} span={span} chosen={view.node} open={open} />
       )}
     </div>
   );
@@ -83,14 +88,14 @@ export function Nodes({ nodes, labels, view, go, open }: LanesProps) {
 interface ListProps extends Pick<LanesProps, 'nodes' | 'open'> {
   readonly chosen: string | undefined;
   readonly layout: Layout;
+  readonly span: Span;
 }
 
-function Lanes({ nodes, layout, chosen, open }: ListProps) {
+function Lanes({ nodes, layout, span, chosen, open }: ListProps) {
   const box = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   const [focused, setFocused] = useState<number>();
-  const span = useMemo(() => spanOf(nodes), [nodes]);
-  // The elements are computed again only if the nodes change. A scroll step then does not read every node.
+  // The elements are computed again only if the nodes or the zoom change. A scroll step then does not read every node.
   const heading = useMemo(
     () => (
       <>

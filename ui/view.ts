@@ -4,6 +4,7 @@
  */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { PagePlan } from '../src/cli/dashboard/state.ts';
+import { ZOOMS, type Zoom } from './bars.tsx';
 import { GROUPINGS, type Grouping } from './groups.ts';
 import { FILTERS, type Filter, LONGEST_SEARCH, type Wanted } from './search.ts';
 
@@ -16,6 +17,8 @@ export interface View extends Wanted {
   /** The name of an earlier run, which is open in place of a node. The run may not exist. */
   readonly run: string | undefined;
   readonly grouping: Grouping | undefined;
+  /** The part of the time that the bars show; undefined for all of it. */
+  readonly zoom: Zoom | undefined;
 }
 
 /** Returns the view of a fragment. Unknown values are left out. */
@@ -23,23 +26,26 @@ export function viewIn(fragment: string): View {
   const values = new URLSearchParams(fragment.replace(/^#/, ''));
   const shown = new Set(values.getAll('show'));
   const group = values.get('group');
+  const time = values.get('time');
   return {
     plan: values.get('plan') ?? undefined,
     node: values.get('node') ?? undefined,
     run: values.get('run') ?? undefined,
     grouping: GROUPINGS.find((each) => each === group),
+    zoom: ZOOMS.find((each) => each === time),
     filters: FILTERS.filter((filter: Filter) => shown.has(filter)),
     search: (values.get('q') ?? '').replaceAll(/\s+/g, ' ').slice(0, LONGEST_SEARCH),
   };
 }
 
 /** Returns the fragment of a view, with `#`; empty if the viewer has changed nothing. */
-export function fragmentOf({ plan, node, run, grouping, filters, search }: View): string {
+export function fragmentOf({ plan, node, run, grouping, zoom, filters, search }: View): string {
   const values = new URLSearchParams();
   if (plan !== undefined) values.set('plan', plan);
   if (node !== undefined) values.set('node', node);
   if (run !== undefined) values.set('run', run);
   if (grouping !== undefined) values.set('group', grouping);
+  if (zoom !== undefined) values.set('time', zoom);
   for (const filter of filters) values.append('show', filter);
   if (search.trim() !== '') values.set('q', search);
   const text = values.toString();

@@ -182,7 +182,8 @@ async function showLanes(nodes: NodeState[], by: string | undefined): Promise<Sh
   const session = await page.context().newCDPSession(page);
   await session.send('Performance.enable');
   await page.locator('.lane').first().waitFor();
-  if (by !== undefined) await page.getByRole('combobox').selectOption(by);
+  if (by !== undefined)
+    await page.getByRole('combobox', { name: 'Group nodes by' }).selectOption(by);
   return { page, session, [Symbol.asyncDispose]: async () => await opened.disposeAsync() };
 }
 
