@@ -1,6 +1,6 @@
 /** Shows one node in a drawer: its versions, its steps over time, why it waits or failed, and what to do. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { NodeState, PagePlan, Said } from '../src/cli/dashboard/state.ts';
+import type { DrainShown, NodeState, PagePlan, Said } from '../src/cli/dashboard/state.ts';
 import { NodeActions } from './actions.tsx';
 import { Axis, Bar, Legend, spanOf } from './bars.tsx';
 import { useEscape, useFocusInside } from './drawer.ts';
@@ -50,6 +50,7 @@ function Drawer({ plan, node, labels, isServed, allowsActions, close }: DrawerPr
         <Fact heading="after" text={node.version} />
         {node.wave !== undefined && <Fact heading="wave" text={String(node.wave)} />}
         {node.zone !== undefined && <Fact heading="zone" text={node.zone} />}
+        {node.drain !== undefined && <DrainFacts drain={node.drain} />}
       </dl>
       <Steps node={node} />
       <Sentences said={node.why ?? said} />
@@ -72,6 +73,36 @@ function Fact({ heading, text }: { readonly heading: string; readonly text: stri
     <div class="said">
       <dt>{heading}</dt>
       <dd>{text}</dd>
+    </div>
+  );
+}
+
+/** Shows the pods that remain, and the budgets that block. */
+function DrainFacts({ drain: { left, pods = [], budgets = [] } }: { readonly drain: DrainShown }) {
+  const more = left > pods.length && pods.length > 0 ? [`and ${left - pods.length} more`] : [];
+  const names = [...pods, ...more];
+  return (
+    <>
+      <Facts heading={left === 1 ? '1 pod left' : `${left} pods left`} lines={names} />
+      {budgets.length > 0 && <Facts heading="blocked by" lines={budgets} />}
+    </>
+  );
+}
+
+function Facts({
+  heading,
+  lines,
+}: {
+  readonly heading: string;
+  readonly lines: readonly string[];
+}) {
+  return (
+    <div class="said">
+      <dt>{heading}</dt>
+      {lines.length === 0 && <dd />}
+      {lines.map((line) => (
+        <dd key={line}>{line}</dd>
+      ))}
     </div>
   );
 }

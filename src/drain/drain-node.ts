@@ -26,6 +26,8 @@ export interface DrainProgress {
   readonly pods?: readonly string[];
   /** A sentence for people that says which pods are blocked and why. It is absent if no pod is blocked. */
   readonly blockedBy?: string;
+  /** The PodDisruptionBudgets that block pods, as `namespace/name`. Only a preview knows them. */
+  readonly budgets?: readonly string[];
   /** A sentence for people that says who evicts which pods by EvictionRequests. Nothing blocks these pods. */
   readonly waitingFor?: string;
   /** A clause that says which volumes are still attached. It is present only after the last pod is gone. */

@@ -103,6 +103,7 @@ test.each<[string, { disruptionsAllowed?: number; currentHealthy?: number }, obj
     {
       left: 2,
       pods: ['default/ending', 'default/web'],
+      budgets: ['default/web'],
       blockedBy:
         'PodDisruptionBudget default/web blocks default/web: it needs 1 healthy pods and has 1 currently; ' +
         'default/ending should have ended by 2026-01-01T00:00:00Z (the kubelet has not reported that it ended)',
@@ -140,6 +141,7 @@ test('a budget that nobody has counted for yet', async () => {
   expect(await drainPreviewer(api.client, abort).during('n1', DEFAULT_DRAIN, 0)).toEqual({
     left: 1,
     pods: ['default/web'],
+    budgets: ['default/web'],
     blockedBy:
       'PodDisruptionBudget default/web blocks default/web: it is still being processed by the server',
   });

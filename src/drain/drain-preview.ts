@@ -93,13 +93,15 @@ export function drainPreviewer(client: KubeClient, abort: AbortSignal): DrainPre
       const left = [...evict, ...ending, ...awaited];
       if (left.length === 0 && options.detachMs !== undefined)
         return defined({ left: 0, detaching: await detachingFrom(nodeName, items, abort) });
-      const blocks = blocking.holdingBudgets(evict, budgets).map(blocking.describeBlockingBudget);
-      return progressOf(
+      const holding = blocking.holdingBudgets(evict, budgets);
+      const progress = progressOf(
         left,
-        ...blocks,
+        ...holding.map(blocking.describeBlockingBudget),
         blocking.describeAwaited(awaited),
         blocking.findOverdue(ending, now).text,
       );
+      if (holding.length === 0) return progress;
+      return { ...progress, budgets: holding.map(({ budget }) => budget) };
     },
   };
 }

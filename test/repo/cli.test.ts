@@ -233,6 +233,7 @@ const EVERYTHING: Complete<StatusJson> = {
                 keptBundle: { version: '', until: '', gone: 'Expired' },
               },
               drains: 'node',
+              drain: { left: 1, pods: [''], budgets: [''] },
               hadVersion: true,
               isThere: true,
               fetchesAhead: true,

@@ -127,6 +127,7 @@ const TARGET_FIELDS = {
   wave: true,
   zone: true,
   wayBack: true,
+  drain: true,
 } as const satisfies Readonly<Record<keyof TargetJson, true>>;
 
 const PAGE_FIELDS = {
@@ -178,6 +179,7 @@ const NODE_FIELDS = {
   waits: true,
   stuck: true,
   unanswered: true,
+  drain: true,
   labels: true,
 } as const satisfies Readonly<Record<keyof NodeState, true>>;
 

@@ -124,3 +124,19 @@ test('on a narrow screen the drawer covers the page, which the keyboard then can
   await drawer.waitFor({ state: 'detached' });
   await expect.poll(async () => await page.locator('main').getAttribute('inert')).toBeNull();
 });
+
+test('the drawer lists the pods that are left of a drain, and the budgets that block them', async () => {
+  const drain = { left: 7, pods: ['shop/db-0', 'shop/web-1'], budgets: ['shop/web'] };
+  const nodes = nodesNamed(3).map((node): NodeState => ({ ...node, drain }));
+  await using server = await serveState(stateWith(nodes));
+  await using visited = await visit(browser, `${server.url}#node=w2`);
+  const drawer = visited.page.getByRole('complementary', { name: 'w2' });
+  const said = (heading: string) => drawer.locator('.said', { hasText: heading }).innerText();
+  expect((await said('7 pods left')).split(/\n+/)).toEqual([
+    '7 pods left',
+    'shop/db-0',
+    'shop/web-1',
+    'and 5 more',
+  ]);
+  expect((await said('blocked by')).split(/\n+/)).toEqual(['blocked by', 'shop/web']);
+});

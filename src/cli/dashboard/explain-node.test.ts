@@ -55,3 +55,24 @@ test('the page offers no command for a name that a shell would split, and none w
   expect(await commandsOf('nosuch')).toBeUndefined();
   expect(await commandsOf('w1', 'autopilot//other')).toBeUndefined();
 });
+
+/** Returns the commands for w1, whose drain has these budgets in its way. */
+async function commandsWith(budgets: readonly string[]): Promise<string | undefined> {
+  const status = await statusWith(['w1']);
+  const plans = status.plans.map((plan) => ({
+    ...plan,
+    stages: plan.stages.map((stage) => ({
+      ...stage,
+      targets: stage.targets.map((target) => ({ ...target, drain: { left: 1, budgets } })),
+    })),
+  }));
+  const said = explainToPage({ ...status, plans }, KEY, 'w1', NOW);
+  return said.find(({ areCommands }) => areCommands)?.lines.join('\n');
+}
+
+test('the page offers to describe the budget that blocks a drain, unless a shell would split its name', async () => {
+  expect(await commandsWith(['shop/web'])).toContain(
+    'kubectl describe poddisruptionbudget web -n shop\n',
+  );
+  expect(await commandsWith(['shop/web;reboot', 'shop'])).not.toContain('poddisruptionbudget');
+});

@@ -32,9 +32,19 @@ function commandsFor(plan: ShownPlan, node: string): string[] {
   const canStart = phase === 'pending' || phase === 'skipped';
   return [
     ...(held === undefined ? [] : [`refit unhold ${node}`]),
+    ...budgetCommands(target.drain?.budgets),
     ...advice.flatMap(({ commands }) => commands),
     `refit why ${node}`,
     ...(canStart ? [] : [`refit logs ${node}`]),
     ...(canStart && held === undefined ? [`refit hold ${node} --reason TEXT`] : []),
   ];
+}
+
+/** Returns the commands that show the PodDisruptionBudgets with these names, as `namespace/name`. */
+function budgetCommands(budgets: readonly string[] = []): string[] {
+  return budgets.flatMap((each) => {
+    const [namespace = '', name = ''] = each.split('/');
+    if (!ONE_WORD.test(namespace) || !ONE_WORD.test(name)) return [];
+    return [`kubectl describe poddisruptionbudget ${name} -n ${namespace}`];
+  });
 }

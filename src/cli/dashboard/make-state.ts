@@ -185,6 +185,7 @@ function nodesOf(
         wave: target.wave,
         zone: target.zone,
         ...(hold === undefined ? {} : { hold }),
+        ...(target.drain === undefined ? {} : { drain: target.drain }),
         ...delayOf(plan, stage, target, now),
         ...(own === undefined ? {} : { labels: own }),
         steps: stepsOf(target, plan, now).map(({ word, from, to }) => ({ word, from, to })),

@@ -50,8 +50,17 @@ export interface NodeState {
   readonly stuck?: true;
   /** True if the node is in progress, but nobody has begun the work: the agent has not answered, or no Job runs. */
   readonly unanswered?: true;
+  /** The pods that are left of a drain by the leader, and the PodDisruptionBudgets that block them. */
+  readonly drain?: DrainShown;
   /** The labels of the Node, as indexes of the list `labels` of the state. */
   readonly labels?: readonly number[];
+}
+
+/** The names are `namespace/name`. `pods` are the first of the `left` pods. */
+export interface DrainShown {
+  readonly left: number;
+  readonly pods?: readonly string[] | undefined;
+  readonly budgets?: readonly string[] | undefined;
 }
 
 export interface CheckShown {

@@ -7,6 +7,7 @@ import type { PlanReading } from '../../engine/explain/plan-reading.ts';
 import { rollBackSentence } from '../../engine/explain/roll-back.ts';
 import type { Situation } from '../../engine/explain/situations.ts';
 import type {
+  DrainLeft,
   RollBackTimes,
   StageReading,
   TargetReading,
@@ -62,6 +63,8 @@ export interface TargetJson
   readonly rollsBack?: RollBackTimes | undefined;
   /** Who cordons, drains and uncordons the node; absent outside of these steps. */
   readonly drains?: 'leader' | 'node' | undefined;
+  /** What is left of a drain by the leader; absent outside of such a drain. */
+  readonly drain?: DrainLeft | undefined;
   /** The agent that acts on the target; absent if its dialect has no agents. */
   readonly agent?: NodeAgent | undefined;
   readonly fetchesAhead?: boolean | undefined;
@@ -371,7 +374,8 @@ function targetJson(target: TargetReading): TargetJson {
     zone: target.zone,
   };
   if (work === undefined) return { name, machine, phase, since, ...always, from };
-  const { step, began, spent, delay, stalled, rolledBack, etcdSnapshot, rollsBack, drains } = work;
+  const { step, began, spent, delay, stalled, rolledBack, etcdSnapshot, rollsBack, drains, drain } =
+    work;
   return {
     name,
     machine,
@@ -388,6 +392,7 @@ function targetJson(target: TargetReading): TargetJson {
     etcdSnapshot,
     rollsBack,
     drains,
+    drain,
   };
 }
 

@@ -1,7 +1,9 @@
 /** Reads the stages of a plan and their targets, for the reading of the plan. */
+import type { DrainProgress } from '../../drain/drain-node.ts';
 import type { NodeAgent } from '../../signal/agent-presence.ts';
 import { type Hold, isHeld } from '../../signal/holds.ts';
 import { rfc3339 } from '../../util/clock.ts';
+import { defined } from '../../util/json.ts';
 import { ownMember } from '../../util/own-member.ts';
 import { isOlder, isSameVersion } from '../../versions/release-parts.ts';
 import type { WayBack } from '../../versions/way-back.ts';
@@ -123,7 +125,12 @@ export interface WorkReading extends Pick<TargetReport, 'spent' | 'rolledBack' |
   readonly rollsBack: RollBackTimes | undefined;
   /** Who cordons, drains and uncordons the node; undefined outside of these steps. */
   readonly drains: 'leader' | 'node' | undefined;
+  /** What is left of a drain by the leader; undefined outside of such a drain. */
+  readonly drain: DrainLeft | undefined;
 }
+
+/** The pods that are left of a drain, and the PodDisruptionBudgets that block them, by name. */
+export type DrainLeft = Pick<DrainProgress, 'left' | 'pods' | 'budgets'>;
 
 /**
  * When the agent rolls back: `unanswered` if the new version has not answered by then, and `notReady` if the node is not
@@ -264,7 +271,14 @@ function workOf(
     etcdSnapshot,
     rollsBack: phase === 'working' ? rollBackTimes(facts, policy) : undefined,
     drains: isDrained ? whoDrains : undefined,
+    drain: isDrained ? drainLeft(facts) : undefined,
   };
+}
+
+function drainLeft({ drain }: Pick<TargetFacts, 'drain'>): DrainLeft | undefined {
+  if (drain?.kind !== 'draining') return undefined;
+  const { left, pods, budgets } = drain;
+  return defined({ left, pods, budgets });
 }
 
 /** Returns the number of the wave of the target, from 1; undefined if the target belongs to no wave. */
