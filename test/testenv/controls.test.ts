@@ -391,7 +391,7 @@ test.each(SPOILT)(
       const said = (await runRefit('why', '--kubeconfig', viewer)).stdout.join('\n');
       expect(said).toMatch(
         new RegExp(
-          `${why.replace('worker1:', 'worker1 failed \\(.*\\):')}\\n {2}to do .*refit retry worker1$`,
+          `${why.replace('worker1:', 'worker1 failed \\(.*\\):')}\\n {2}to do .*refit retry worker1\\. If the release is bad: run refit upgrade VERSION, which replaces this Plan\\.$`,
           'm',
         ),
       );

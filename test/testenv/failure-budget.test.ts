@@ -54,7 +54,9 @@ test('it ends as ApplyFailed, names the failed node everywhere in the same words
   expect(watch.stderr.join('\n')).toContain(words);
   const why = (await runRefit('why', '--kubeconfig', viewer)).stdout.join('\n');
   expect(why).toContain(words);
-  expect(why).toMatch(/\n {2}to do .*run: refit retry fail-w1$/m);
+  expect(why).toMatch(
+    /\n {2}to do .*run: refit retry fail-w1\. If the release is bad: run refit upgrade VERSION, which replaces this Plan\.$/m,
+  );
   await puppets.until(async () => {
     const lines = 'jsonpath={range .items[*]}{.type} {.reason} {.message}{"\\n"}{end}';
     expect((await kubectlAs('viewer', ['get', 'events', '-A', '-o', lines])).stdout).toContain(

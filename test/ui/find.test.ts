@@ -131,7 +131,7 @@ test('5,000 nodes in two groups: in each group, failed nodes come first and stuc
   await using server = await serveState(stateWith(nodes));
   await using visited = await visit(browser, server.url);
   const { page } = visited;
-  await page.getByRole('option').first().waitFor();
+  await page.locator('.lane').first().waitFor();
   expect((await namesOn(page)).slice(0, 3)).toEqual(['w2499', 'w2000', 'w0']);
   await page.getByRole('button', { name: 'failed 2' }).click();
   await expect.poll(async () => await namesOn(page)).toEqual(['w2499', 'w4999']);

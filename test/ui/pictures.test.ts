@@ -87,7 +87,7 @@ test('the one failed node among 1,000 is the first lane that the page shows', as
   await using server = await serveState({ ...stateWith(thousandNodes(), plan), cluster: 'prod' });
   await using visited = await visit(browser, server.url);
   const { page } = visited;
-  const first = page.getByRole('option').first();
+  const first = page.locator('.lane').first();
   await first.waitFor();
   expect(await first.textContent()).toContain('w700');
   if (!TAKES_PICTURES) return;
