@@ -155,7 +155,12 @@ test.each([
     const { signal } = new AbortController();
     using client = createClient(await loadClusterConfig({ path: await kubeconfigFor('admin') }));
     defined.push(...(await defineKinds(client, signal)));
-    await apply(await readFile('deploy/rbac-ready.yaml', 'utf8'));
+    const rights = await readFile('deploy/rbac-ready.yaml', 'utf8');
+    await apply(rights);
+    // The rights would let the leaders of later files do what these files forbid them.
+    onTestFinished(async () => {
+      await kubectlAs('admin', ['delete', '--ignore-not-found', '-f', '-'], rights);
+    });
     const bindings = ['refit-ready', 'refit-viewer'].map((name) => ({
       apiVersion: 'rbac.authorization.k8s.io/v1',
       kind: 'ClusterRoleBinding',
