@@ -98,7 +98,17 @@ function classOf(word: string): string {
 }
 
 /** The order in which nodes take the steps. */
-const WORDS = ['download', 'drain', 'apply', 'restart', 'uncordon', 'verify', 'at work', 'wait'];
+const WORDS = [
+  'download',
+  'drain',
+  'apply',
+  'restart',
+  'roll back',
+  'uncordon',
+  'verify',
+  'at work',
+  'wait',
+];
 
 /** Names the shades that the bars of these nodes have. */
 export function Legend({ nodes }: { readonly nodes: readonly NodeState[] }) {

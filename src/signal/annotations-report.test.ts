@@ -1,7 +1,7 @@
 /** Tests that reports are decoded as they were encoded, and only together with the signal to which they belong. */
 import { expect, test } from 'vitest';
 import { type AgentReport, decodeReport, encodeReport, REASON_LIMIT } from './annotations.ts';
-import { REPORT_ANNOTATION } from './names.ts';
+import { isFinal, REPORT_ANNOTATION, REPORTED_STATUSES } from './names.ts';
 
 const report: AgentReport = {
   created: '2026-08-21T08:00:00Z',
@@ -17,6 +17,14 @@ test('a report comes back', () => {
   expect(decodeReport(encodeReport(report), report.created)).toEqual(report);
   expect(decodeReport(encodeReport({ created: 'c' }), 'c')).toEqual({ created: 'c' });
 });
+
+test.each(REPORTED_STATUSES.filter((status) => !isFinal(status)))(
+  'the time that an agent spent in the status %s comes back',
+  (status) => {
+    const timed = { ...report, spent: { [status]: 1200 } };
+    expect(decodeReport(encodeReport(timed), report.created)).toEqual(timed);
+  },
+);
 
 test('a long reason is cut', () => {
   const long = { ...report, reason: 'x'.repeat(2 * REASON_LIMIT) };

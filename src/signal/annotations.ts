@@ -146,7 +146,13 @@ export function decodeCommand(value: unknown): SignalCommand | undefined {
 /** The most characters of the reason in a report. */
 export const REASON_LIMIT = 512;
 
-const TIMES = Object.fromEntries(names.SIGNAL_STATUSES.map((status) => [status, anAmount]));
+/** The amounts of time that a report may contain: one for each status in which a signal can be while its agent works. */
+const TIMES = Object.fromEntries(
+  names.REPORTED_STATUSES.filter((status) => !names.isFinal(status)).map((status) => [
+    status,
+    anAmount,
+  ]),
+);
 
 /** A snapshot of etcd on a controller. */
 export interface EtcdSnapshot {

@@ -20,7 +20,14 @@ export interface PlanProcess {
 }
 
 /** What a step does to a node. The picture of an ended plan draws it as a shade. */
-export type StepShade = 'download' | 'drain' | 'apply' | 'restart' | 'uncordon' | 'verify';
+export type StepShade =
+  | 'download'
+  | 'drain'
+  | 'apply'
+  | 'restart'
+  | 'rollBack'
+  | 'uncordon'
+  | 'verify';
 
 /** What the texts about plans need of a dialect. */
 export interface PlanTexts {

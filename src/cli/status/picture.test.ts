@@ -75,6 +75,19 @@ test('one bar a node on a common axis: steps as shades, waits as gaps', () => {
   ]);
 });
 
+test('the time in which a node of k0s goes back is a step of its own, and no wait', () => {
+  const target = {
+    phase: 'failed',
+    began: later(0),
+    since: later(20 * S),
+    spent: { Restart: 10 * S, RollingBack: 10 * S },
+  } as const;
+  expect(picture(view([target], 'failed'), medium(42)).slice(1)).toEqual([
+    '✗ w1 ██████████████▚▚▚▚▚▚▚▚▚▚▚▚▚▚  20 s',
+    '     █=restart ▚=roll back',
+  ]);
+});
+
 test('never wider than 80 columns, and nothing where it does not fit', () => {
   const target = { began: later(0), since: later(20 * S), spent };
   for (const columns of [40, 80, 200, Number.POSITIVE_INFINITY]) {

@@ -30,6 +30,7 @@ const SHADES: Readonly<Record<StepShade, Shade>> = {
   drain: { shade: '▒', word: 'drain' },
   apply: { shade: '▓', word: 'apply' },
   restart: { shade: '█', word: 'restart' },
+  rollBack: { shade: '▚', word: 'roll back' },
   uncordon: { shade: '▞', word: 'uncordon' },
   verify: { shade: '◇', word: 'verify' },
 };

@@ -8,5 +8,5 @@ export const SIGNAL_STEPS: ReadonlyMap<string, StepShade> = new Map<SignalStatus
   ['ApplyingUpdate', 'apply'],
   ['Restart', 'restart'],
   ['UnCordoning', 'uncordon'],
-  ['RollingBack', 'restart'],
+  ['RollingBack', 'rollBack'],
 ]);
