@@ -19,6 +19,23 @@ test('the next minor version is ok', async () => {
   ]);
 });
 
+test.each([
+  ['v1.36.3', 'v1.36.3', 'v1.36.3', 'each API server and each kubelet runs v1.36.3 already'],
+  [
+    'v1.36.3+k0s.2',
+    'v1.36.3+k0s',
+    'v1.36.3+k0s',
+    'each API server and each kubelet reports v1.36.3+k0s, so v1.36.3+k0s.2 may run already',
+  ],
+  ['v1.36.3', 'v1.36.3', 'v1.36.2', 'v1.36.3 may follow v1.36.3'],
+  ['v1.36.3', 'v1.36.2', 'v1.36.3', 'v1.36.3 may follow v1.36.2'],
+])(
+  'a target of %s for an API server with %s and a kubelet with %s is ok: %s',
+  async (to, server, own, message) => {
+    expect(await ask(to, [kubelet(own)], server)).toEqual([{ state: 'ok', message }]);
+  },
+);
+
 test.each<[string, string, readonly object[], readonly string[], string, object]>([
   [
     'an API server that would skip a minor version',

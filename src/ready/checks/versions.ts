@@ -24,7 +24,7 @@ import {
   type NodeFacts,
   nodeFindings,
 } from '../../versions/kubeadm-rules.ts';
-import { equallyPrecise } from '../../versions/release-parts.ts';
+import { equallyPrecise, isSameVersion, mayBeSameVersion } from '../../versions/release-parts.ts';
 import { allowedBehind } from '../../versions/version-rules.ts';
 import type { Check, ReadyContext } from '../context.ts';
 import { type FoundBy, grouped, unansweredIn } from '../finding.ts';
@@ -48,8 +48,29 @@ export const checkVersions: Check = async (context) => {
   ];
   if (found.length + unread.length > 0) return [...found, ...unread];
   const now = [...new Set(servers.versions.map(({ version }) => version))];
-  return [{ state: 'ok', message: `${to} may follow ${listed(now)}` }];
+  const kubelets = allNodes.kind === 'answer' ? allNodes.value.map(kubeletVersionOf) : [];
+  return [
+    { state: 'ok', message: runsAlready(now, kubelets, to) ?? `${to} may follow ${listed(now)}` },
+  ];
 };
+
+/**
+ * Returns what to say if the target is what the whole cluster reports already. Parts of k0s do not report the build of their
+ * release, so several releases report the same. Returns undefined if any part reports another version.
+ */
+function runsAlready(
+  servers: readonly string[],
+  kubelets: readonly (string | undefined)[],
+  to: string,
+): string | undefined {
+  const reported = [...new Set([...servers, ...kubelets])];
+  if (!reported.every((each) => each !== undefined && mayBeSameVersion(each, to))) return undefined;
+  const isSure = reported.every((each) => each !== undefined && isSameVersion(each, to));
+  const found = listed(reported.map((each) => each ?? ''));
+  return isSure
+    ? `each API server and each kubelet runs ${to} already`
+    : `each API server and each kubelet reports ${found}, so ${to} may run already`;
+}
 
 /** What to do about a rule, without a manifest of `refit kubeadm`, whose fields lift some rules. */
 const CURES: Partial<Readonly<Record<RuleName, string>>> = {
