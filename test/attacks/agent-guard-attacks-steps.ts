@@ -11,6 +11,7 @@ import { upgradePathsOf } from '../../src/agent/state/state-directory.ts';
 import { fileTrust } from '../../src/agent/state/trusted-path.ts';
 import type { Step, StepOutcome } from '../../src/agent/steps/step.ts';
 import { runTrial } from '../../src/agent/trial/trial-run.ts';
+import { sleep, systemClock } from '../../src/util/clock.ts';
 import { journalAt, workFor } from '../support/builders/agent-situations.ts';
 import {
   type Attack,
@@ -153,6 +154,9 @@ async function passes(scene: Scene, script: string, sha256?: string): Promise<bo
   return await works(runTrial({ binary, sha256, version: 'v1', timeoutMs: 20_000 }));
 }
 
+/** The time in which the kernel ends a killed process, also on a busy machine. */
+const ENDING_MS = 5_000;
+
 /** Returns true if the process runs as the user of the trial run. */
 function isLeft(pid: number): boolean {
   return usersOf(pid)?.[0] === 0x7000_0000 + process.pid && findProcess(pid) !== undefined;
@@ -171,7 +175,13 @@ const TRIAL: Readonly<Record<string, Attack>> = {
     // The process has a session of its own, so that the end of the process group does not end it.
     const left = 'setsid sleep 20 <&- >/dev/null 2>&1 &';
     await passes(scene, `${left}\nsleep 0.1; echo v1`);
-    const found = allPids().filter((pid) => isLeft(pid));
+    // A process that was killed exists until the kernel has ended it.
+    const deadline = systemClock.monotonic() + ENDING_MS;
+    let found = allPids().filter(isLeft);
+    while (found.length > 0 && systemClock.monotonic() < deadline) {
+      await sleep(systemClock, 20);
+      found = found.filter(isLeft);
+    }
     for (const pid of found) process.kill(pid, 'SIGKILL');
     return found.length > 0;
   },
