@@ -29,6 +29,8 @@ interface Situation {
   readonly status?: Plan['status'];
   /** The labels of w1. */
   readonly zone?: Readonly<Record<string, string>>;
+  /** False if nobody holds w2. */
+  readonly isHeld?: boolean;
 }
 
 async function shown({
@@ -37,6 +39,7 @@ async function shown({
   zone = {},
   rollouts = [],
   status: recordedStatus,
+  isHeld = true,
 }: Situation): Promise<PagePlan> {
   const k0supdate = buildUpdate({ targets: { workers: listed('w1', 'w2') } });
   const plan = buildPlan({ commands: [{ k0supdate }] });
@@ -46,7 +49,7 @@ async function shown({
   const hold = { [HOLD_ANNOTATION]: writeHold({ by: 'ada', since: rfc3339(T0) }) };
   const nodes = [
     buildNode('w1', { labels: zone }),
-    { ...held, metadata: { ...held.metadata, annotations: hold } },
+    isHeld ? { ...held, metadata: { ...held.metadata, annotations: hold } } : held,
   ];
   const plans = await lookAt([controlled], [], nodes, NOW, buildViewParts({}, policies));
   const status = { leader: { state: 'unknown' as const }, plans };
@@ -229,6 +232,37 @@ test('the times of the run are those that `refit history` shows', async () => {
   });
   expect(ofEarlierPlan.started).not.toBe(started);
 });
+
+const IN_MINUTES = (minutes: number): string => rfc3339(NOW + minutes * MINUTE);
+
+test.each([
+  ['a range', 4, 9, ['4 min to 9 min left'], true],
+  ['a range that has begun', -1, 2, ['less than 2 min left'], true],
+  ['a range that nobody has renewed', -9, -1, [], false],
+])(
+  '%s of the end of a plan is the only estimate that the page shows',
+  async (_name, from, to, progress, isShown) => {
+    const eta = { at: IN_MINUTES(to), earliest: IN_MINUTES(from), latest: IN_MINUTES(to) };
+    const plan = await shown({
+      isHeld: false,
+      rollouts: [
+        {
+          metadata: { name: 'autopilot', labels: { [DIALECT_LABEL]: 'autopilot' } },
+          spec: {
+            plan: {
+              apiVersion: 'autopilot.k0sproject.io/v1beta2',
+              kind: 'Plan',
+              name: 'autopilot',
+            },
+          },
+          status: { phase: 'running', eta },
+        },
+      ],
+    });
+    expect(plan.progress).toEqual(progress);
+    expect(plan.expected !== undefined).toBe(isShown);
+  },
+);
 
 test('a cause that the message of a run tells is not told again', () => {
   const counts = { total: 2, done: 0, failed: 1, inProgress: 0, pending: 1, skipped: 0 };

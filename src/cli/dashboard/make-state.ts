@@ -76,6 +76,7 @@ function pagePlan(seen: Seen, plan: ShownPlan, labels: LabelTable, now: number):
   const rollout = rollouts.find((each) => isRolloutOf(each, plan));
   const { wave, eta } = rollout?.status ?? {};
   const recorded = recordedRun(plan, rollout);
+  const expected = expectedEnd(plan, eta, now);
   return {
     key: keyOf(plan),
     title: text.titleOf(plan),
@@ -88,11 +89,8 @@ function pagePlan(seen: Seen, plan: ShownPlan, labels: LabelTable, now: number):
     unapproved: plan.waits.find(({ unapproved }) => unapproved !== undefined)?.unapproved,
     failedHooks: plan.retryableHooks,
     ...offersOf(plan, { rollout, way }, now),
-    expected:
-      eta === undefined || !isOpenPlan(plan) || !sentences.hasForeseeableEnd(plan)
-        ? undefined
-        : { earliest: eta.earliest, latest: eta.latest },
-    progress: isOpenPlan(plan) ? text.progressOf(plan, now) : [],
+    expected,
+    progress: progressOf(plan, expected, now),
     started: recorded?.started ?? plan.started ?? plan.created,
     ended: recorded?.ended ?? plan.ended,
     wave: wave === undefined ? undefined : `wave ${wave.current} of ${wave.total}`,
@@ -105,6 +103,29 @@ function pagePlan(seen: Seen, plan: ShownPlan, labels: LabelTable, now: number):
     history: rollout === undefined ? [] : endedRunsOf(historyOf(rollout)),
     traceId: recorded?.traceId,
   };
+}
+
+/** Returns the recorded range of the end; undefined if the end is not foreseeable, or if no leader has renewed a range that is over. */
+function expectedEnd(
+  plan: ShownPlan,
+  eta: text.ExpectedEnd | undefined,
+  now: number,
+): text.ExpectedEnd | undefined {
+  if (eta === undefined || !isOpenPlan(plan) || !sentences.hasForeseeableEnd(plan))
+    return undefined;
+  const { earliest, latest } = eta;
+  return Date.parse(latest) <= now ? undefined : { earliest, latest };
+}
+
+function progressOf(
+  plan: ShownPlan,
+  expected: text.ExpectedEnd | undefined,
+  now: number,
+): string[] {
+  if (!isOpenPlan(plan)) return [];
+  return expected === undefined
+    ? text.progressOf(plan, now)
+    : text.progressWithin(plan, expected, now);
 }
 
 /**

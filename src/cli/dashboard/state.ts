@@ -131,7 +131,7 @@ export interface PagePlan {
     | { readonly kind: 'byHand'; readonly sentence: string };
   /** RFC 3339 times between which the plan probably ends. */
   readonly expected?: Readonly<Record<'earliest' | 'latest', string>> | undefined;
-  /** Percent, expected end and pauses, as `refit status` shows them. */
+  /** Percent, the time that is left, and pauses, as `refit status` shows them; with `expected`, its range is the time that is left. */
   readonly progress: readonly string[];
   readonly started: string;
   readonly ended?: string | undefined;

@@ -262,13 +262,36 @@ function timesOf(plan: ShownPlan, now: number): string[] {
 }
 
 export function progressOf(plan: ShownPlan, now: number): string[] {
-  const percent = sentences.percentOf(plan);
   const left = sentences.remainingOf(plan, now);
+  return [...progressWords(plan), ...(left ? [remainingText(left)] : [])];
+}
+
+/**
+ * Returns the same as `progressOf`, with the range that the leader has recorded in place of an own estimate, so that one
+ * reader never sees two estimates.
+ */
+export function progressWithin(plan: ShownPlan, expected: ExpectedEnd, now: number): string[] {
+  return [...progressWords(plan), rangeText(expected, now)];
+}
+
+/** The RFC 3339 times between which a plan probably ends. */
+export type ExpectedEnd = Readonly<Record<'earliest' | 'latest', string>>;
+
+function rangeText({ earliest, latest }: ExpectedEnd, now: number): string {
+  const [least, most] = [earliest, latest].map((at) => Math.max(0, Date.parse(at) - now));
+  const from = Math.floor((least ?? 0) / COARSE_MS) * COARSE_MS;
+  const to = Math.max(1, Math.ceil((most ?? 0) / COARSE_MS)) * COARSE_MS;
+  return from === 0
+    ? `less than ${formatDuration(to)} left`
+    : `${formatDuration(from)} to ${formatDuration(to)} left`;
+}
+
+function progressWords(plan: ShownPlan): string[] {
+  const percent = sentences.percentOf(plan);
   return [
     ...(percent > 0 ? [`${percent} %`] : []),
     ...stopOf(plan),
     ...(isHeldByWindow(plan) ? ['waits for its window'] : []),
-    ...(left ? [remainingText(left)] : []),
   ];
 }
 
