@@ -55,7 +55,11 @@ test.each<[string, string, readonly object[], readonly string[], string, object]
     [],
     ['v1.36.0'],
     'blocker',
-    { object: 'API server 10.0.0.1', message: 'it would go from v1.36.0 down to v1.35.0' },
+    {
+      object: 'API server 10.0.0.1',
+      message: 'it would go from v1.36.0 down to v1.35.0',
+      cure: 'choose the version that the cluster has, or a later one; `refit rollback` undoes an upgrade',
+    },
   ],
   [
     'API servers of different minor versions',

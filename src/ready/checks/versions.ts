@@ -164,7 +164,7 @@ function stepCure(now: Version, target: Version): string {
     return `upgrade to the last minor version of Kubernetes ${now.major} first`;
   return isNewerMinor(target, now)
     ? `upgrade to ${listed(minorsBetween(now, target), 9)} first`
-    : 'choose the version that the cluster has, or a later one';
+    : 'choose the version that the cluster has, or a later one; `refit rollback` undoes an upgrade';
 }
 
 const SAME = 'choose a version of the product that runs there';
