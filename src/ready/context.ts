@@ -41,8 +41,18 @@ export function unreadPlace(object: string, why: string): SettingsFound {
   return { settings: [], places: [], unread: [{ state: 'unknown', object, message }] };
 }
 
+/** How long the drain of a node may take before the upgrade goes on without it, or why nobody can tell. */
+export type DrainLimit =
+  | { readonly kind: 'limit'; readonly seconds: number }
+  | { readonly kind: 'unknown'; readonly why: string };
+
 /** What only one dialect knows about a cluster. */
 export interface DialectReadiness {
+  /**
+   * Resolves with the limits of drains by the names of Nodes. A Node without an entry has no limit. Absent if this dialect
+   * knows no limits but those of policies.
+   */
+  drainLimits?(asking: Asking): Promise<ReadonlyMap<string, DrainLimit>>;
   /**
    * Resolves with the names of the Nodes whose hosts say themselves whether they use cgroup v1. What they say is judged
    * with the machines. Absent if this dialect asks no hosts.

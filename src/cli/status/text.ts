@@ -278,9 +278,9 @@ export function progressWithin(plan: ShownPlan, expected: ExpectedEnd, now: numb
 export type ExpectedEnd = Readonly<Record<'earliest' | 'latest', string>>;
 
 function rangeText({ earliest, latest }: ExpectedEnd, now: number): string {
-  const [least, most] = [earliest, latest].map((at) => Math.max(0, Date.parse(at) - now));
-  const from = Math.floor((least ?? 0) / COARSE_MS) * COARSE_MS;
-  const to = Math.max(1, Math.ceil((most ?? 0) / COARSE_MS)) * COARSE_MS;
+  const until = (at: string): number => Math.max(0, Date.parse(at) - now) / COARSE_MS;
+  const from = Math.floor(until(earliest)) * COARSE_MS;
+  const to = Math.max(1, Math.ceil(until(latest))) * COARSE_MS;
   return from === 0
     ? `less than ${formatDuration(to)} left`
     : `${formatDuration(from)} to ${formatDuration(to)} left`;

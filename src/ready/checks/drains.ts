@@ -15,13 +15,15 @@ import {
   podDisruptionBudgets,
   pods,
 } from '../../kube/resources.ts';
+import { formatDuration } from '../../util/duration.ts';
 import { counted, listed } from '../../util/phrases.ts';
-import type { Check } from '../context.ts';
+import type { Check, DrainLimit, ReadyContext } from '../context.ts';
 import type { FoundBy } from '../finding.ts';
 import { slimPod } from '../pods.ts';
 import { budgetsOfOperators } from './operators.ts';
 
-export const checkDrains: Check = async ({ list }) => {
+export const checkDrains: Check = async (context) => {
+  const { list } = context;
   const [allNodes, allPods, budgets, sets, isOfOperator] = await Promise.all([
     list(nodes),
     list(pods, { slim: slimPod }),
@@ -63,7 +65,8 @@ export const checkDrains: Check = async ({ list }) => {
     for (const { pod, reason } of strict.refused)
       (reason.includes('emptyDir') ? withData : lost).push(pod);
   }
-  const findings = [...blocked.values()].map(blockedBy);
+  const limits = blocked.size === 0 ? new Map<string, DrainLimit>() : await drainLimits(context);
+  const findings = [...blocked.values()].flatMap((held) => blockedBy(held, limits));
   findings.push(...[...holding.values()].map(heldBy));
   if (sets.kind === 'unknown')
     findings.push({
@@ -105,19 +108,57 @@ function heldBy({ budget: { budget, reason, pods: heldPods }, nodes: names }: He
   };
 }
 
-function blockedBy({
-  budget: { budget, reason, pods: blockedPods },
-  nodes: names,
-  isShared = false,
-}: Held): FoundBy {
-  return {
-    state: 'blocker',
-    object: `PodDisruptionBudget ${budget}`,
-    message: `${reason}, so the drain of ${listed(names)} cannot end: it covers ${listed(blockedPods, 3)}`,
-    cure: isShared
-      ? 'let only one budget cover each pod'
-      : 'change the budget, or run more replicas',
-  };
+/** Resolves with the limits of drains that the dialects know, by the names of Nodes. */
+async function drainLimits({
+  dialects,
+  ...asking
+}: ReadyContext): Promise<ReadonlyMap<string, DrainLimit>> {
+  const found = await Promise.all(
+    dialects.map(async (each) => [...((await each.drainLimits?.(asking)) ?? [])]),
+  );
+  return new Map(found.flat());
+}
+
+/** Returns a blocker for the nodes whose drain cannot end, and a warning for those whose drain has a limit. */
+function blockedBy(
+  { budget: { budget, reason, pods: blockedPods }, nodes: names, isShared = false }: Held,
+  limits: ReadonlyMap<string, DrainLimit>,
+): FoundBy[] {
+  const object = `PodDisruptionBudget ${budget}`;
+  const covered = `it covers ${listed(blockedPods, 3)}`;
+  const cure = isShared
+    ? 'let only one budget cover each pod'
+    : 'change the budget, or run more replicas';
+  const limited = names.flatMap((name) => {
+    const limit = limits.get(name);
+    return limit?.kind === 'limit' ? [`${name} after ${formatDuration(limit.seconds * 1000)}`] : [];
+  });
+  const endless = names.filter((name) => limits.get(name)?.kind !== 'limit');
+  const findings: FoundBy[] = [];
+  if (endless.length > 0)
+    findings.push({
+      state: 'blocker',
+      object,
+      message: `${reason}, so the drain of ${listed(endless)} cannot end${unlessLimited(endless, limits)}: ${covered}`,
+      cure,
+    });
+  if (limited.length > 0)
+    findings.push({
+      state: 'warning',
+      object,
+      message: `${reason}, so the drain ends only at the limit of the Machine, and then the pods stop without an eviction (${listed(limited)}): ${covered}`,
+      cure,
+    });
+  return findings;
+}
+
+/** Returns the words that limit the claim that a drain cannot end, if nobody can tell whether it has a limit. */
+function unlessLimited(names: readonly string[], limits: ReadonlyMap<string, DrainLimit>): string {
+  const [why] = names.flatMap((name) => {
+    const limit = limits.get(name);
+    return limit?.kind === 'unknown' ? [limit.why] : [];
+  });
+  return why === undefined ? '' : `, unless its Machine has a limit (${why})`;
 }
 
 function lostFinding(names: readonly string[]): FoundBy {

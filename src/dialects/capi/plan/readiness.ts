@@ -1,5 +1,10 @@
 /** Reads the flags and feature gates that Cluster API gives to kubeadm. */
-import { CLUSTER_NAME, NODE_ANNOTATIONS } from '../../../api/capi/machine.ts';
+import {
+  CLUSTER_NAME,
+  type Machine,
+  machines,
+  NODE_ANNOTATIONS,
+} from '../../../api/capi/machine.ts';
 import {
   type KubeObject,
   keyOf,
@@ -11,6 +16,7 @@ import {
 import { type Asking, answer, type ReadResult } from '../../../ready/asking.ts';
 import {
   type DialectReadiness,
+  type DrainLimit,
   readPlace,
   type SettingsFound,
   together,
@@ -43,6 +49,26 @@ const WORKER_KINDS = ['MachineDeployment', 'MachineSet', 'MachinePool'].map((kin
 );
 
 export const clusterApiReadiness: DialectReadiness = {
+  async drainLimits(asking) {
+    const asked = await asking.list(nodes);
+    const own = asked.kind === 'answer' ? clustersOf(asked.value) : new Set<string>();
+    if (asked.kind === 'unknown' || own.size === 0) return new Map();
+    const limits = await limitsIn(asking, (each) => own.has(textOf(each)));
+    const untold: DrainLimit =
+      limits.kind === 'unknown'
+        ? limits
+        : { kind: 'unknown', why: 'it is in the management cluster, which --cluster reads' };
+    // The annotations of a Node only decide whether there is a question. The Machines themselves answer it.
+    const isOfCluster = ({ metadata: { annotations = {} } }: Node): boolean =>
+      NODE_ANNOTATIONS.cluster in annotations;
+    return new Map(
+      asked.value.filter(isOfCluster).flatMap(({ metadata: { name } }) => {
+        const limit =
+          limits.kind === 'answer' && limits.value.has(name) ? limits.value.get(name) : untold;
+        return limit === undefined ? [] : [[name, limit] as const];
+      }),
+    );
+  },
   async settings(asking) {
     const [asked, objects] = await Promise.all([asking.list(nodes), askObjects(asking)]);
     // The versions of other Clusters, which the objects in a management cluster describe, are not those of its own nodes.
@@ -76,12 +102,55 @@ export interface ClusterName {
 export function readinessOfCluster(management: Asking, wanted: ClusterName): DialectReadiness {
   return {
     ...clusterApiReadiness,
+    async drainLimits({ list }) {
+      const limits = await limitsIn(management, (each) => textOf(each) === textOf(wanted));
+      const asked = await list(nodes);
+      const names = asked.kind === 'answer' ? asked.value.map(({ metadata }) => metadata.name) : [];
+      return new Map(
+        names.flatMap((name) => {
+          const limit = limits.kind === 'unknown' ? limits : limits.value.get(name);
+          return limit === undefined ? [] : [[name, limit] as const];
+        }),
+      );
+    },
     settings: async () =>
       await settingsIn(
         management,
         await askObjects(management),
         (each) => textOf(each) === textOf(wanted),
       ),
+  };
+}
+
+/** Resolves with the limit of each Machine of the meant Clusters, by the name of its Node; undefined for a Machine without one. */
+async function limitsIn(
+  { list }: Pick<Asking, 'list'>,
+  isMeant: (cluster: ClusterName) => boolean,
+): Promise<ReadResult<ReadonlyMap<string, DrainLimit | undefined>>> {
+  const asked = await list(machines, { slim: slimMachine });
+  if (asked.kind === 'unknown') return asked;
+  return answer(
+    new Map(
+      asked.value
+        .filter((each) => isMeant(clusterOf(each)))
+        .flatMap(({ spec, status }) => {
+          const name = status?.nodeRef?.name;
+          const { nodeDrainTimeoutSeconds: seconds = 0 } = spec?.deletion ?? {};
+          const limit = seconds > 0 ? ({ kind: 'limit', seconds } as const) : undefined;
+          return name === undefined ? [] : [[name, limit] as const];
+        }),
+    ),
+  );
+}
+
+/** Keeps what the limits of drains need of a Machine. */
+function slimMachine({ metadata, spec = {}, status = {} }: Machine): Machine {
+  const { name, namespace = '', labels = {}, ownerReferences = [] } = metadata;
+  const { clusterName = '', deletion = {} } = spec;
+  return {
+    metadata: { name, namespace, labels, ownerReferences },
+    spec: { clusterName, deletion },
+    status: { ...(status.nodeRef && { nodeRef: status.nodeRef }) },
   };
 }
 
