@@ -1,6 +1,12 @@
 /** Shows one node in a drawer: its versions, its steps over time, why it waits or failed, and what to do. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { DrainShown, NodeState, PagePlan, Said } from '../src/cli/dashboard/state.ts';
+import type {
+  DrainShown,
+  NodeEvents,
+  NodeState,
+  PagePlan,
+  Said,
+} from '../src/cli/dashboard/state.ts';
 import { NodeActions } from './actions.tsx';
 import { Axis, Bar, Legend, spanOf } from './bars.tsx';
 import { useEscape, useFocusInside } from './drawer.ts';
@@ -54,6 +60,7 @@ function Drawer({ plan, node, labels, isServed, allowsActions, close }: DrawerPr
       </dl>
       <Steps node={node} />
       <Sentences said={node.why ?? said} />
+      {isServed && <Events plan={plan} node={node} />}
       {node.labels !== undefined && (
         <details>
           <summary>Labels</summary>
@@ -121,6 +128,39 @@ function Steps({ node }: { readonly node: NodeState }) {
         {node.steps.map(({ word, from, to }) => (
           <li key={from}>
             {word}: {durationOf(to - from)}, from <Time at={from} /> to <Time at={to} />
+          </li>
+        ))}
+      </ol>
+    </>
+  );
+}
+
+/** Shows the Events about the node. It asks for them again when the node changes, and not when others do. */
+function Events({ plan, node }: { readonly plan: PagePlan; readonly node: NodeState }) {
+  const [found, setFound] = useState<NodeEvents>({ events: [] });
+  const steps = node.steps.length;
+  useEffect(() => {
+    let isLatest = true;
+    const query = new URLSearchParams({ plan: plan.key, node: node.name });
+    void fetch(`api/node-events?${query}`)
+      .then(async (answer) => (await answer.json()) as NodeEvents)
+      .catch((): NodeEvents => ({ events: [], missing: 'the server does not answer' }))
+      .then((next) => isLatest && setFound(next));
+    return () => {
+      isLatest = false;
+    };
+  }, [plan.key, node.name, node.state, node.since, steps]);
+  const { events, missing } = found;
+  if (events.length === 0 && missing === undefined) return null;
+  return (
+    <>
+      <h3>Events</h3>
+      {missing !== undefined && <p>{`The Events cannot be read: ${missing}`}</p>}
+      <ol>
+        {events.map(({ at, reason, message, count = 1 }) => (
+          <li key={`${at} ${reason} ${message}`}>
+            <Time at={at} /> {reason}: {message}
+            {count > 1 ? ` (${count} times)` : ''}
           </li>
         ))}
       </ol>

@@ -33,6 +33,7 @@ export async function measurePage(): Promise<readonly Figure[]> {
     files: await uiFiles(),
     explain: () => [],
     explainRun: () => undefined,
+    eventsOf: async () => await Promise.resolve({ events: [] }),
     preview: async () => await Promise.resolve({ isDone: true, lines: [] }),
     act: undefined,
   });

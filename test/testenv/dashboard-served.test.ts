@@ -170,6 +170,11 @@ test('a viewer sees everything, is refused each action with the missing right, a
   await page.getByText('running 0/2').waitFor();
   await page.getByRole('option', { name: 'served-v1' }).getByText('Restart').waitFor();
   expect(await page.getByText(/^Not shown/).allTextContents()).toEqual([]);
+  await page.getByRole('option', { name: 'served-v1' }).click();
+  const drawer = page.getByRole('complementary', { name: 'served-v1' });
+  await drawer.getByRole('heading', { name: 'Events' }).waitFor();
+  expect(await drawer.getByText('The Events cannot be read').count()).toBe(0);
+  await page.keyboard.press('Escape');
   await page.getByRole('button', { name: 'Pause', exact: true }).click();
   const refused = `Refused: the user ${SUBJECT}:viewer has no right to patch plans.autopilot.k0sproject.io.`;
   await page.getByText(refused, { exact: true }).waitFor();

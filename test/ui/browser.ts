@@ -9,7 +9,7 @@ import type { Act, Preview } from '../../src/cli/dashboard/answers.ts';
 import { uiFiles } from '../../src/cli/dashboard/bundle.ts';
 import { runDashboard } from '../../src/cli/dashboard/dashboard-command.ts';
 import { type DashboardServer, serveDashboard } from '../../src/cli/dashboard/server.ts';
-import type { DashboardState, RunShown, Said } from '../../src/cli/dashboard/state.ts';
+import type { DashboardState, NodeEvents, RunShown, Said } from '../../src/cli/dashboard/state.ts';
 import { MODULES } from '../../src/dialects/modules.ts';
 import { systemClock } from '../../src/util/clock.ts';
 import { fetchChromium } from '../../tools/browser/chromium.ts';
@@ -82,19 +82,27 @@ export async function startDashboard(
   };
 }
 
-/** Serves one state, without a cluster. `said` is the explanation of every node. Without `act`, nothing is carried out. `run` is
- * the earlier run with the name `a`. */
+/** What the page asks for only when it shows it. */
+interface AskedLater {
+  /** The earlier run with the name `a`. */
+  readonly run?: RunShown;
+  /** The Events about every node. */
+  readonly nodeEvents?: NodeEvents;
+}
+
+/** Serves one state, without a cluster. `said` is the explanation of every node. Without `act`, nothing is carried out. */
 export async function serveState(
   state: DashboardState,
   preview: Preview = async () => await Promise.resolve({ isDone: true, lines: [] }),
   said: readonly Said[] = [],
   act?: Act,
-  run?: RunShown,
+  { run, nodeEvents = { events: [] } }: AskedLater = {},
 ): Promise<DashboardServer & AsyncDisposable> {
   const server = await serveDashboard({
     port: 0,
     files: await uiFiles(),
     explain: () => said,
+    eventsOf: async () => await Promise.resolve(nodeEvents),
     explainRun: (_plan, name) => (name === 'a' ? run : undefined),
     preview,
     act,

@@ -140,3 +140,15 @@ test('the drawer lists the pods that are left of a drain, and the budgets that b
   ]);
   expect((await said('blocked by')).split(/\n+/)).toEqual(['blocked by', 'shop/web']);
 });
+
+test('the drawer lists the Events about the node, and says why they cannot be read', async () => {
+  const event = { at: '2026-11-20T08:00:00Z', reason: 'Signalled', message: 'Upgrade <b>started' };
+  const nodeEvents = { events: [{ ...event, count: 2 }], missing: 'only some of them' };
+  const state = stateWith(nodesNamed(3));
+  await using server = await serveState(state, undefined, SAID, undefined, { nodeEvents });
+  await using visited = await visit(browser, `${server.url}#node=w2`);
+  const drawer = visited.page.getByRole('complementary', { name: 'w2' });
+  await drawer.getByRole('heading', { name: 'Events' }).waitFor();
+  await drawer.getByText(/Signalled: Upgrade <b>started \(2 times\)$/).waitFor();
+  await drawer.getByText('The Events cannot be read: only some of them').waitFor();
+});

@@ -26,7 +26,7 @@ beforeAll(async () => {
 afterAll(async () => await browser.close());
 
 async function serve() {
-  return await serveState(stateWith(nodesNamed(3)), undefined, [], undefined, RUN);
+  return await serveState(stateWith(nodesNamed(3)), undefined, [], undefined, { run: RUN });
 }
 
 function fragmentOf(page: Page): string {

@@ -1,7 +1,9 @@
 /** Sends the answers of both servers of the dashboard. The headers allow the page to send requests to its own server only. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { messageOf } from '../../util/errors.ts';
 import { actionIn } from './actions.ts';
-import { type ActionRequest, type ActionResult, LONGEST_TEXT } from './state.ts';
+import type { AskEvents } from './node-events.ts';
+import { type ActionRequest, type ActionResult, LONGEST_TEXT, type NodeEvents } from './state.ts';
 
 /**
  * The maximum size of the body of an action in bytes. An action with the longest name and the longest reason is
@@ -50,6 +52,20 @@ export async function answerPreview(
       ? { isDone: false, lines: [`The text is longer than ${LONGEST_TEXT / 1024} KiB.`] }
       : await preview(text);
   send(response, 200, 'application/json', JSON.stringify(result));
+}
+
+export const EVENTS_PATH = 'api/node-events';
+
+/** Answers with the Events about the node that the query names. The code is 200 even if they cannot be read, because the page shows the reason. */
+export async function answerEvents(
+  ask: AskEvents,
+  query: URLSearchParams,
+  response: ServerResponse,
+): Promise<void> {
+  const found = await ask(query.get('plan') ?? '', query.get('node') ?? '').catch(
+    (error: unknown): NodeEvents => ({ events: [], missing: messageOf(error) }),
+  );
+  send(response, 200, 'application/json', JSON.stringify(found));
 }
 
 /**

@@ -11,6 +11,7 @@ import { explainToPage } from './explain-node.ts';
 import { explainRun } from './explain-run.ts';
 import { followPlans } from './follow-plans.ts';
 import { type Seen, stateOf } from './make-state.ts';
+import { eventsAboutNode } from './node-events.ts';
 import { previewText } from './preview.ts';
 import { serveDashboard } from './server.ts';
 
@@ -36,6 +37,8 @@ export async function runDashboard(flags: DashboardFlags, parts: ReversibleParts
       port: flags.port,
       explain: (plan, node) => explainToPage(seen.status, plan, node, clock.now()),
       explainRun: (plan, run) => explainRun(seen, plan, run),
+      eventsOf: async (plan, node) =>
+        await eventsAboutNode(seen, plan, node, session.client, abort),
       preview: async (text) => await previewText(text, flags, parts),
       act: allowsActions ? async (request) => await carryOut(request, flags, parts) : undefined,
     });

@@ -11,6 +11,11 @@ import type { Said } from './state.ts';
  */
 const ONE_WORD = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/;
 
+/** Returns true if a shell and a field selector take the name as one word. */
+export function isOneWord(name: string): boolean {
+  return ONE_WORD.test(name);
+}
+
 /** Returns nothing if the plan with this key does not have the node. */
 export function explainToPage(status: ShownStatus, key: string, node: string, now: number): Said[] {
   const commands = status.plans
@@ -24,7 +29,7 @@ export function explainToPage(status: ShownStatus, key: string, node: string, no
 /** Returns the commands that help with the node, the most helpful first. */
 function commandsFor(plan: ShownPlan, node: string): string[] {
   const target = targetsOf(plan).find(({ name }) => name === node);
-  if (target === undefined || !ONE_WORD.test(node)) return [];
+  if (target === undefined || !isOneWord(node)) return [];
   const { phase, held } = target;
   const advice = adviceJson(plan).filter(({ situation, nodes }) =>
     nodes === undefined ? phase === 'pending' && situation !== 'Held' : nodes.includes(node),
@@ -44,7 +49,7 @@ function commandsFor(plan: ShownPlan, node: string): string[] {
 function budgetCommands(budgets: readonly string[] = []): string[] {
   return budgets.flatMap((each) => {
     const [namespace = '', name = ''] = each.split('/');
-    if (!ONE_WORD.test(namespace) || !ONE_WORD.test(name)) return [];
+    if (!isOneWord(namespace) || !isOneWord(name)) return [];
     return [`kubectl describe poddisruptionbudget ${name} -n ${namespace}`];
   });
 }

@@ -18,6 +18,8 @@ async function serve(port = 0, act?: Act): Promise<DashboardServer> {
     files,
     explain: (plan, node) => [{ heading: plan, lines: [node] }],
     explainRun: () => undefined,
+    eventsOf: async (plan, node) =>
+      await Promise.resolve({ events: [], missing: `${plan} ${node}` }),
     preview: async (text) => await Promise.resolve({ isDone: true, lines: [text] }),
     act,
   });
@@ -89,6 +91,7 @@ test('without the token, or with another one, nothing is answered', async () => 
     '/api/events',
     '/api/why',
     '/api/run',
+    '/api/node-events',
   ])
     for (const cookie of cookies)
       expect(

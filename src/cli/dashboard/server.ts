@@ -3,9 +3,19 @@ import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 import { listen } from '../../util/listen.ts';
 import { cookieName, PREVIEW_PATH, refusalOf } from './access.ts';
-import { type Act, answerAction, answerPreview, HEADERS, type Preview, send } from './answers.ts';
+import {
+  type Act,
+  answerAction,
+  answerEvents,
+  answerPreview,
+  EVENTS_PATH,
+  HEADERS,
+  type Preview,
+  send,
+} from './answers.ts';
 import type { UiFiles } from './bundle.ts';
 import { createFeed } from './feed.ts';
+import type { AskEvents } from './node-events.ts';
 import { pageOf } from './page.ts';
 import type { DashboardState, RunShown, Said } from './state.ts';
 
@@ -24,6 +34,7 @@ interface Parts {
   readonly explain: (plan: string, node: string) => readonly Said[];
   /** Returns an earlier run of the plan; undefined if there is no such run. */
   readonly explainRun: (plan: string, run: string) => RunShown | undefined;
+  readonly eventsOf: AskEvents;
   readonly preview: Preview;
   /** Carries out the action of a button. Without it, the server carries out nothing. */
   readonly act?: Act | undefined;
@@ -35,6 +46,7 @@ export async function serveDashboard({
   files,
   explain,
   explainRun,
+  eventsOf,
   preview,
   act,
 }: Parts): Promise<DashboardServer> {
@@ -57,6 +69,7 @@ export async function serveDashboard({
     if (act !== undefined && request.method === 'POST')
       return void answerAction(act, request, response);
     if (path === 'api/events') return feed.subscribe(response);
+    if (path === EVENTS_PATH) return void answerEvents(eventsOf, url.searchParams, response);
     const found = answerTo(path, url.searchParams);
     return found === undefined
       ? send(response, 404, 'text/plain', 'not found\n')

@@ -63,6 +63,23 @@ export interface DrainShown {
   readonly budgets?: readonly string[] | undefined;
 }
 
+/** An Event of Refit about a node in the run of its plan. */
+export interface NodeEvent {
+  /** RFC 3339 time. */
+  readonly at: string;
+  readonly reason: string;
+  readonly message: string;
+  /** How often it happened in this run; absent if the Event also counts what happened before this run. */
+  readonly count?: number;
+}
+
+/** The Events about a node, the oldest first. The page asks the server for them. */
+export interface NodeEvents {
+  readonly events: readonly NodeEvent[];
+  /** Why the Events cannot be read. */
+  readonly missing?: string;
+}
+
 export interface CheckShown {
   readonly name: string;
   readonly state: 'Passing' | 'Failing' | 'Unknown';

@@ -8,12 +8,12 @@ import type { Event } from '../../kube/resources.ts';
 import type { ReadyReport } from '../../ready/finding.ts';
 import { rfc3339 } from '../../util/clock.ts';
 import { formatDuration } from '../../util/duration.ts';
-import { printable } from '../../util/printable.ts';
 import { explainNode, keyOf, runsOf, type Seen, stateOf } from '../dashboard/make-state.ts';
 import type { NodeState, PagePlan, Said } from '../dashboard/state.ts';
 import { historyOf, type PlanHistory } from '../history/history.ts';
 import { ORDER, sentenceOf, verdictOf } from '../ready/render.ts';
 import { fullNameOf } from '../status/text.ts';
+import { eventsOfRun, type ReportEvent } from './run-events.ts';
 
 /** The JSON form of `refit report`. */
 export interface Report {
@@ -50,18 +50,7 @@ interface VersionChange {
   readonly done: number;
 }
 
-export interface ReportEvent {
-  readonly at: string;
-  /** The name of the object to which the Event refers: the plan, or a node. */
-  readonly about: string;
-  readonly reason: string;
-  readonly message: string;
-  /** How often it happened in this run; absent if the Event also counts what happened before this run. */
-  readonly count?: number;
-}
-
 const MOST_LONGEST = 10;
-const MOST_EVENTS = 200;
 /** The phases of nodes that the report explains, in this order. Nodes in other phases need no explanation. */
 const EXPLAINED: readonly NodeState['phase'][] = ['failed', 'moving', 'skipped'];
 /** The maximum number of nodes with an explanation. Each explanation evaluates the whole plan. */
@@ -97,7 +86,7 @@ export function reportOf(read: Read, now: number): Report {
       .map(({ name, state: what, message }) => ({ node: name, message: message || what })),
     rolledBack: targets.filter(({ rolledBack }) => rolledBack).map(({ name }) => name),
     ...(state.traceId === undefined ? {} : { traceId: state.traceId }),
-    events: eventsOf(read.events, {
+    events: eventsOfRun(read.events, {
       uid: view.uid,
       namespace: view.namespace,
       nodes,
@@ -212,49 +201,6 @@ function longestOf(nodes: readonly NodeState[]): Report['longest'] {
     }))
     .toSorted((a, b) => b.ms - a.ms)
     .slice(0, MOST_LONGEST);
-}
-
-interface About {
-  readonly uid: string | undefined;
-  /** The namespace of the plan; undefined if the kind of the plan is cluster-scoped. */
-  readonly namespace: string | undefined;
-  readonly nodes: readonly NodeState[];
-  readonly from: string;
-}
-
-/** Returns the Events about the plan or about one of its nodes that Refit wrote after the run had started. */
-function eventsOf(events: readonly Event[], about: About): ReportEvent[] {
-  const { uid, namespace, nodes, from } = about;
-  // Each Event must be in the namespace to which Refit writes Events about such an object. For a Node, this is
-  // `default`. A user who may write to another namespace could create an Event there about the same object, with the
-  // texts of Refit.
-  const placeOf = ({ kind }: Event['involvedObject']): string =>
-    kind === 'Node' ? 'default' : (namespace ?? 'default');
-  const names = new Set(nodes.map(({ name }) => name));
-  const began = Date.parse(from);
-  return events
-    .filter(({ metadata, involvedObject }) => metadata.namespace === placeOf(involvedObject))
-    .filter(({ source, reportingComponent }) =>
-      (source?.component ?? reportingComponent ?? '').startsWith('refit'),
-    )
-    .filter(
-      ({ involvedObject }) =>
-        (uid !== undefined && involvedObject.uid === uid) || names.has(involvedObject.name ?? ''),
-    )
-    .filter((event) => timeOf(event) >= began)
-    .toSorted((a, b) => timeOf(a) - timeOf(b))
-    .slice(-MOST_EVENTS)
-    .map((event) => ({
-      at: event.lastTimestamp ?? event.metadata.creationTimestamp ?? '',
-      about: printable(event.involvedObject.name ?? ''),
-      reason: printable(event.reason ?? ''),
-      message: printable(event.message ?? ''),
-      ...(Date.parse(event.firstTimestamp ?? '') < began ? {} : { count: event.count ?? 1 }),
-    }));
-}
-
-function timeOf({ lastTimestamp, metadata }: Event): number {
-  return Date.parse(lastTimestamp ?? metadata.creationTimestamp ?? '');
 }
 
 /** Returns the sums of the report in sentences, for people. */

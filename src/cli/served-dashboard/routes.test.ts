@@ -45,6 +45,10 @@ async function serve({
       return [{ text: 'why' }];
     },
     explainRun: (_plan: string, name: string) => (name === 'id1' ? { version: 'v1' } : undefined),
+    eventsOf: async (plan: string, node: string) => {
+      if (node === 'broken') throw new Error('as scripted');
+      return await Promise.resolve({ events: [{ reason: `${plan} ${node}` }] });
+    },
     act: more.act ?? done,
     preview: more.preview ?? done,
   } as unknown as Viewer;
@@ -197,6 +201,20 @@ test('the question why is answered for the plan and the node in the address', as
     ['autopilot//a', 'n1'],
     ['', ''],
   ]);
+});
+
+test('the Events about a node are answered only to a viewer, and a failure is told', async () => {
+  const { ask } = await serve();
+  const path = 'GET /api/node-events?plan=autopilot%2F%2Fa&node=';
+  expect(await ask(`${path}n1`, ADA)).toMatchObject({
+    code: 200,
+    body: '{"events":[{"reason":"autopilot//a n1"}]}',
+  });
+  expect(await ask(`${path}broken`, ADA)).toMatchObject({
+    code: 200,
+    body: '{"events":[],"missing":"as scripted"}',
+  });
+  expect(await ask(`${path}n1`)).toMatchObject({ code: 401 });
 });
 
 test('an earlier run is answered only to a viewer, and an unknown run is null', async () => {

@@ -6,13 +6,16 @@ import { semaphore } from '../../util/waits.ts';
 import {
   type Act,
   answerAction,
+  answerEvents,
   answerPreview,
   bodyOf,
+  EVENTS_PATH,
   HEADERS,
   type Preview,
   send,
 } from '../dashboard/answers.ts';
 import type { UiFiles } from '../dashboard/bundle.ts';
+import type { AskEvents } from '../dashboard/node-events.ts';
 import { pageOf } from '../dashboard/page.ts';
 import { createFailures, type Sender } from './failures.ts';
 import { isOfOwnPage, isOwnName, isToken, LONGEST_TOKEN, tokenIn } from './gate.ts';
@@ -42,6 +45,7 @@ export function createRoutes(parts: RouteParts): Answer {
   const { viewers, files, clock, isKnown, arrivalOf, isSecure } = parts;
   const failures = createFailures(clock);
   const acting = semaphore(ACTIONS_AT_ONCE);
+  const listing = semaphore(ACTIONS_AT_ONCE);
   const previewing = createPreviewTurns(clock);
   // The prefix `__Host-` makes browsers accept the cookie only over TLS, and only from this host itself.
   const cookieName = isSecure ? '__Host-refit-token' : 'refit-token';
@@ -109,7 +113,7 @@ export function createRoutes(parts: RouteParts): Answer {
       token === undefined ? undefined : await ownerOf(token, senderOf(request, arrival));
     if (found?.kind === 'known')
       return await answerViewer(
-        { viewer: found.viewer, url, isProxied, acting, previewing },
+        { viewer: found.viewer, url, isProxied, acting, listing, previewing },
         request,
         response,
       );
@@ -138,11 +142,13 @@ interface Asked {
   readonly isProxied: boolean;
   /** Limits how many actions are carried out at once. */
   readonly acting: ReturnType<typeof semaphore>;
+  /** Limits how many lists of Events are read at once. */
+  readonly listing: ReturnType<typeof semaphore>;
   readonly previewing: PreviewTurns;
 }
 
 async function answerViewer(
-  { viewer, url, isProxied, acting, previewing }: Asked,
+  { viewer, url, isProxied, acting, listing, previewing }: Asked,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -161,6 +167,11 @@ async function answerViewer(
   if (pathname === '/api/run') {
     const run = viewer.explainRun(searchParams.get('plan') ?? '', searchParams.get('run') ?? '');
     return send(response, 200, 'application/json', JSON.stringify(run ?? null));
+  }
+  if (pathname === `/${EVENTS_PATH}`) {
+    const ask: AskEvents = async (plan, node) =>
+      await listing(async () => await viewer.eventsOf(plan, node));
+    return await answerEvents(ask, searchParams, response);
   }
   if (pathname === '/api/why') {
     const said = viewer.explain(searchParams.get('plan') ?? '', searchParams.get('node') ?? '');
@@ -186,6 +197,7 @@ const FOR_VIEWERS = new Set([
   'GET /',
   'GET /api/state',
   'GET /api/events',
+  `GET /${EVENTS_PATH}`,
   'GET /api/why',
   'GET /api/run',
   'POST /api/act',
