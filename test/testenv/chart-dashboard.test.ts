@@ -1,4 +1,4 @@
-/** Tests the objects that the value `ui.enabled` of the chart adds, and that the API server accepts them. */
+/** Tests what the values of the chart about the page change, and that the API server accepts the objects. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -118,5 +118,55 @@ test('a dashboard without its controller: refused with the field', async () => {
   expect(await helm(directory, [...TEMPLATE, ...args])).toMatchObject({
     ok: false,
     stderr: expect.stringContaining('ui.enabled needs k0s.enabled') as string,
+  });
+});
+
+interface Container {
+  readonly args: readonly string[];
+  readonly env?: readonly { readonly name: string; readonly value?: string }[];
+}
+
+interface Deployment extends KubeObject {
+  readonly spec?: {
+    readonly template?: { readonly spec: { readonly containers: readonly Container[] } };
+  };
+}
+
+test('the name of the cluster and the address of the page reach each controller, and its own options win', async () => {
+  const objects = await templated(
+    '--set=cattle.enabled=true',
+    '--set=capi.enabled=true',
+    '--set-string=capi.payloadUrl=https://mirror.example.com/\\{version\\}/k0s',
+    '--set=clusterName=prod',
+    '--set=ui.url=https://refit.example.com',
+    '--set=k0s.extraArgs={--cluster-name=other}',
+    '--set-string=cattle.env.SYSTEM_UPGRADE_CONTROLLER_UI_URL=https://b.example.com',
+  );
+  const containers = (objects as readonly Deployment[])
+    .filter(({ kind }) => kind === 'Deployment')
+    .flatMap(({ spec }) => spec?.template?.spec.containers ?? []);
+  const of = (command: string): Container =>
+    containers.find(({ args }) => args[0] === command) ?? { args: [] };
+  const own = ['--ui-url=https://refit.example.com', '--cluster-name=prod'];
+  expect(of('capi-extension').args).toEqual(expect.arrayContaining(own));
+  const { args } = of('controller');
+  expect(args).toEqual(expect.arrayContaining(own));
+  // The last of two equal options counts.
+  expect(args.indexOf('--cluster-name=other')).toBeGreaterThan(args.indexOf('--cluster-name=prod'));
+  const values = of('system-upgrade-controller').env?.filter(({ name }) =>
+    /CLUSTER_NAME|UI_URL/.test(name),
+  );
+  expect(values).toEqual([
+    { name: 'SYSTEM_UPGRADE_CONTROLLER_CLUSTER_NAME', value: 'prod' },
+    { name: 'SYSTEM_UPGRADE_CONTROLLER_UI_URL', value: 'https://b.example.com' },
+  ]);
+});
+
+test('an address of the page with a fragment: refused with the field, because messages append one', async () => {
+  expect(
+    await helm(directory, [...TEMPLATE, '--set=ui.url=https://a.example.com#b']),
+  ).toMatchObject({
+    ok: false,
+    stderr: expect.stringContaining("at '/ui/url'") as string,
   });
 });

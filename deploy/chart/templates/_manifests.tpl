@@ -113,7 +113,8 @@ system-upgrade-controller bring some of them along. */}}
 {{- $_ := set $container "resources" $values.resources -}}
 {{- if and $values.ui.enabled (eq .object.metadata.name "refit-controller") }}{{ include "refit.ui" (dict "values" $values "pod" $pod "container" $container) }}{{ end -}}
 {{- include "refit.arguments" (dict "container" $container "own" $own) -}}
-{{- include "refit.jobnamespaces" (dict "container" $container "values" $values "own" $own) -}}
+{{- include "refit.jobnamespaces" (dict "container" $container "values" $values) -}}
+{{- include "refit.messages" (dict "container" $container "values" $values) -}}
 {{- include "refit.traces" (dict "container" $container "values" $values) -}}
 {{- range $name, $value := $own.env -}}
 {{- /* Instead of one of the same name: the API server takes no name twice. */ -}}
@@ -152,18 +153,28 @@ system-upgrade-controller bring some of them along. */}}
 {{- $_ := set .pod "volumes" (append (.pod.volumes | default list) $volume) -}}
 {{- end }}
 
-{{/* The namespaces in which Jobs of policies may run: an option, or a variable of the process that reads its options
-from the environment. Without such a namespace the controllers keep their default. `extraArgs` and `env` of a controller
-win. */}}
+{{/* The namespaces in which Jobs of policies may run. Without such a namespace the controllers keep their default. */}}
 {{- define "refit.jobnamespaces" -}}
-{{- $container := .container -}}
 {{- $names := join "," (uniq (concat (.values.hooks.jobs | default list) (.values.health.jobs | default list))) -}}
-{{- $variable := "SYSTEM_UPGRADE_CONTROLLER_JOB_NAMESPACES" -}}
-{{- if eq $names "" -}}
+{{- include "refit.option" (dict "container" .container "name" "job-namespaces" "value" $names) -}}
+{{- end }}
+
+{{/* What messages and the page say about the cluster: its name, and the address of the page. */}}
+{{- define "refit.messages" -}}
+{{- include "refit.option" (dict "container" .container "name" "cluster-name" "value" (.values.clusterName | default "")) -}}
+{{- include "refit.option" (dict "container" .container "name" "ui-url" "value" (.values.ui.url | default "")) -}}
+{{- end }}
+
+{{/* Sets an option: in the arguments, or as a variable of the process that reads its options from the environment. An
+empty value sets nothing. `extraArgs` and `env` of a controller win. */}}
+{{- define "refit.option" -}}
+{{- $container := .container -}}
+{{- if eq .value "" -}}
 {{- else if eq (first $container.args) "system-upgrade-controller" -}}
-{{- $_ := set $container "env" (append $container.env (dict "name" $variable "value" $names)) -}}
+{{- $variable := printf "SYSTEM_UPGRADE_CONTROLLER_%s" (.name | replace "-" "_" | upper) -}}
+{{- $_ := set $container "env" (append ($container.env | default list) (dict "name" $variable "value" .value)) -}}
 {{- else -}}
-{{- $option := printf "--job-namespaces=%s" $names -}}
+{{- $option := printf "--%s=%s" .name .value -}}
 {{- $_ := set $container "args" (concat (list (first $container.args) $option) (rest $container.args)) -}}
 {{- end -}}
 {{- end }}
