@@ -22,6 +22,7 @@ const HEADINGS: readonly (readonly [string, number])[] = [
   ['Real counterparts', 5],
   ['Before an upgrade', 20],
   ['One command to upgrade', 5],
+  ['The page and its drawer', 5],
 ];
 
 /** Returns the text below this heading, up to the next heading. */

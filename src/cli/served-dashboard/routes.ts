@@ -41,12 +41,26 @@ const MOST_PAGES = 8;
 const ACTIONS_AT_ONCE = 4;
 type Answer = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
+/** Limits how much is done at once for all viewers, because the process also carries out plans. */
+interface Turns {
+  readonly acting: ReturnType<typeof semaphore>;
+  /** The lists of Events that are read. */
+  readonly listing: ReturnType<typeof semaphore>;
+  readonly previewing: PreviewTurns;
+}
+
+function createTurns(clock: Clock): Turns {
+  return {
+    acting: semaphore(ACTIONS_AT_ONCE),
+    listing: semaphore(ACTIONS_AT_ONCE),
+    previewing: createPreviewTurns(clock),
+  };
+}
+
 export function createRoutes(parts: RouteParts): Answer {
   const { viewers, files, clock, isKnown, arrivalOf, isSecure } = parts;
   const failures = createFailures(clock);
-  const acting = semaphore(ACTIONS_AT_ONCE);
-  const listing = semaphore(ACTIONS_AT_ONCE);
-  const previewing = createPreviewTurns(clock);
+  const turns = createTurns(clock);
   // The prefix `__Host-` makes browsers accept the cookie only over TLS, and only from this host itself.
   const cookieName = isSecure ? '__Host-refit-token' : 'refit-token';
   const cookieOf = (token: string, more = ''): string =>
@@ -112,11 +126,7 @@ export function createRoutes(parts: RouteParts): Answer {
     const found =
       token === undefined ? undefined : await ownerOf(token, senderOf(request, arrival));
     if (found?.kind === 'known')
-      return await answerViewer(
-        { viewer: found.viewer, url, isProxied, acting, listing, previewing },
-        request,
-        response,
-      );
+      return await answerViewer({ viewer: found.viewer, url, isProxied, turns }, request, response);
     if (pathname === '/' && !isProxied) return askToSignIn(request, response, found?.why);
     const code = found?.kind === 'unanswered' ? 503 : 401;
     return send(response, code, 'text/plain', `${found?.why ?? 'Sign in first.'}\n`);
@@ -140,15 +150,11 @@ interface Asked {
   readonly url: URL;
   /** True if a proxy signs the viewer in, and out. */
   readonly isProxied: boolean;
-  /** Limits how many actions are carried out at once. */
-  readonly acting: ReturnType<typeof semaphore>;
-  /** Limits how many lists of Events are read at once. */
-  readonly listing: ReturnType<typeof semaphore>;
-  readonly previewing: PreviewTurns;
+  readonly turns: Turns;
 }
 
 async function answerViewer(
-  { viewer, url, isProxied, acting, listing, previewing }: Asked,
+  { viewer, url, isProxied, turns: { acting, listing, previewing } }: Asked,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {

@@ -15,15 +15,9 @@ import { explainRun } from '../dashboard/explain-run.ts';
 import { createFeed, type Feed } from '../dashboard/feed.ts';
 import { followPlans } from '../dashboard/follow-plans.ts';
 import { type Seen, stateOf } from '../dashboard/make-state.ts';
-import { eventsAboutNode } from '../dashboard/node-events.ts';
+import { type AskEvents, eventsAboutNode } from '../dashboard/node-events.ts';
 import { previewText } from '../dashboard/preview.ts';
-import type {
-  ActionRequest,
-  ActionResult,
-  NodeEvents,
-  RunShown,
-  Said,
-} from '../dashboard/state.ts';
+import type { ActionRequest, ActionResult, RunShown, Said } from '../dashboard/state.ts';
 import type { ConnectionFlags } from '../options.ts';
 import { connect, inSession, type Session } from '../status/status-session.ts';
 import { identify, type TokenOwner } from './identify.ts';
@@ -69,7 +63,7 @@ export interface Viewer {
   /** Returns an earlier run of the plan; undefined if there is no such run. */
   explainRun(plan: string, run: string): RunShown | undefined;
   /** Resolves with the Events about a node of the plan, as far as the user may read them. */
-  eventsOf(plan: string, node: string): Promise<NodeEvents>;
+  eventsOf: AskEvents;
   act(request: ActionRequest): Promise<ActionResult>;
   /** Previews the plans that the text contains. */
   preview(text: string): Promise<ActionResult>;
@@ -393,13 +387,21 @@ function createViewer(
     const light = { ...flags, ready: false };
     return await previewText(text, light, { modules, clock, abort });
   };
-  const eventsOf: Viewer['eventsOf'] = async (plan, node) => {
-    using client = await connect(flags, 'refit-dashboard');
-    return await eventsAboutNode(seen, plan, node, client, AbortSignal.timeout(EVENTS_MS));
-  };
+  const eventsOf = askingEvents(flags, () => seen);
   const ofRun: Viewer['explainRun'] = (plan, name) => explainRun(seen, plan, name);
   return { parts: { user, feed, explain, explainRun: ofRun, eventsOf, act, preview }, run };
 }
 
 const ACTION_MS = 60_000;
 const EVENTS_MS = 20_000;
+
+/** Returns a function that reads Events with the rights of the viewer, and connects for each question. */
+function askingEvents(
+  flags: Parameters<typeof connect>[0],
+  seen: () => Pick<Seen, 'status'>,
+): AskEvents {
+  return async (plan, node) => {
+    using client = await connect(flags, 'refit-dashboard');
+    return await eventsAboutNode(seen(), plan, node, client, AbortSignal.timeout(EVENTS_MS));
+  };
+}
