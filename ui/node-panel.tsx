@@ -145,7 +145,7 @@ function Events({ plan, node }: { readonly plan: PagePlan; readonly node: NodeSt
     void fetch(`api/node-events?${query}`)
       .then(async (answer) => (await answer.json()) as NodeEvents)
       .catch((): NodeEvents => ({ events: [], missing: 'the server does not answer' }))
-      .then((next) => isLatest && setFound(next));
+      .then((read) => isLatest && setFound(read));
     return () => {
       isLatest = false;
     };
