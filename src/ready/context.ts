@@ -49,6 +49,11 @@ export type DrainLimit =
 /** What only one dialect knows about a cluster. */
 export interface DialectReadiness {
   /**
+   * Resolves with the names of the Nodes that plans upgrade and no plan drains. Absent if each upgrade of this dialect drains
+   * its node unless a policy says otherwise.
+   */
+  undrained?(asking: Asking): Promise<ReadonlySet<string>>;
+  /**
    * Resolves with the limits of drains by the names of Nodes. A Node without an entry has no limit. Absent if this dialect
    * knows no limits but those of policies.
    */

@@ -20,7 +20,7 @@ const HEADINGS: readonly (readonly [string, number])[] = [
   ['One policy, four dialects', 5],
   ['One plan for each owner of Cluster API', 5],
   ['Real counterparts', 5],
-  ['Before an upgrade', 20],
+  ['Before an upgrade', 21],
   ['One command to upgrade', 5],
   ['The page and its drawer', 5],
 ];

@@ -20,6 +20,7 @@ import { counted, listed } from '../../util/phrases.ts';
 import type { Check, DrainLimit, ReadyContext } from '../context.ts';
 import type { FoundBy } from '../finding.ts';
 import { slimPod } from '../pods.ts';
+import { undrainedNodes } from '../undrained.ts';
 import { budgetsOfOperators } from './operators.ts';
 
 export const checkDrains: Check = async (context) => {
@@ -38,6 +39,7 @@ export const checkDrains: Check = async (context) => {
     isOrphaned: orphanTest(sets.kind === 'answer' ? sets.value.map(keyOf) : undefined),
     ruleFor: () => undefined,
   };
+  const undrained = await undrainedNodes(context);
   const ofNode = Map.groupBy(allPods.value, ({ spec }) => spec?.nodeName ?? '');
   const blocked = new Map<string, Held>();
   const holding = new Map<string, Held>();
@@ -45,6 +47,7 @@ export const checkDrains: Check = async (context) => {
   const lost: string[] = [];
   const withData: string[] = [];
   for (const { metadata } of allNodes.value) {
+    if (undrained.has(metadata.name)) continue;
     const here = ofNode.get(metadata.name) ?? [];
     const { evict } = sortPods(here, DEFAULT_DRAIN, facts);
     const hopeless = hopelessBudgets(evict, budgets.value, isOfOperator);
@@ -79,8 +82,16 @@ export const checkDrains: Check = async (context) => {
     withData.length === 0
       ? ''
       : `; ${counted(withData.length, 'pod')} would lose the data in an emptyDir volume, as with every restart of a pod`;
-  return [{ state: 'ok', message: `no budget blocks the drain of a node${data}` }];
+  return [
+    { state: 'ok', message: `no budget blocks the drain of a node${data}${notDrained(undrained)}` },
+  ];
 };
+
+function notDrained({ size }: ReadonlySet<string>): string {
+  return size === 0
+    ? ''
+    : `; ${counted(size, 'node')} of Plans without \`drain\` will not be drained`;
+}
 
 function orphanTest(names: readonly string[] | undefined): (pod: Pod) => boolean {
   if (names === undefined) return () => false;

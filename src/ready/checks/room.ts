@@ -11,15 +11,16 @@ import { neighbourhoodOf } from '../room/neighbour-rules.ts';
 import { placeOf, type RoomPlace } from '../room/node-rules.ts';
 import { type Fit, fitOf, type RoomFacts, sharedLack } from '../room/room.ts';
 import { claims, placedVolumes, volumesOf } from '../room/volume-rules.ts';
+import { undrainedNodes } from '../undrained.ts';
 
 const MOST_REASONS = 3;
 const MOST_NAMES = 8;
 
-export const checkRoom: Check = async (asking) => {
-  const facts = await roomFactsOf(asking);
+export const checkRoom: Check = async (context) => {
+  const facts = await roomFactsOf(context);
   return facts.kind === 'unknown'
     ? [{ state: 'unknown', message: facts.why }]
-    : roomFindings(facts.value);
+    : roomFindings(facts.value, await undrainedNodes(context));
 };
 
 /** Resolves with what decides where pods may run. */
@@ -62,9 +63,10 @@ interface Judged {
   readonly fit: Fit;
 }
 
-/** Returns the findings about the pods that a drain of their node would evict. */
-export function roomFindings(facts: RoomFacts): FoundBy[] {
-  const judged = facts.places.flatMap((place) =>
+/** Returns the findings about the pods that a drain of their node would evict. The pods of undrained nodes stay. */
+export function roomFindings(facts: RoomFacts, undrained: ReadonlySet<string>): FoundBy[] {
+  const drained = facts.places.filter(({ name }) => !undrained.has(name));
+  const judged = drained.flatMap((place) =>
     movedPods(place).map((pod): Judged => ({ pod, place, fit: fitOf(pod, place, facts) })),
   );
   const stuck = judged.filter(({ fit }) => fit.kind === 'nowhere');

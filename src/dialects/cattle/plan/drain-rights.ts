@@ -1,4 +1,4 @@
-/** Checks before an upgrade whether the Jobs of Plans may drain nodes. `kubectl drain` runs with the ServiceAccount of the Plan. */
+/** Finds out before an upgrade which nodes Plans drain, and whether their Jobs may do so. `kubectl drain` runs with the ServiceAccount of the Plan. */
 import type { CattlePlan } from '../../../api/cattle/plan.ts';
 import { cattlePlans } from '../../../api/kinds.ts';
 import { isFinished } from '../../../drain/pods.ts';
@@ -11,6 +11,7 @@ import { lackedBy } from '../../../ready/rights.ts';
 import { listed } from '../../../util/phrases.ts';
 import { installsKubernetes } from './installed-version.ts';
 import { leaderDrains } from './leader-drain.ts';
+import { selects } from './names.ts';
 
 /** What `kubectl drain` reads and writes, whatever its options are. */
 const ALWAYS: readonly AccessQuestion[] = [
@@ -41,11 +42,28 @@ export async function drainRights({ list, allows }: Asking): Promise<FoundBy[]> 
     return [{ state: 'unknown', message: `whether Jobs may drain nodes: ${plans.why}` }];
   const leads = allPods.kind === 'answer' && (await isLed(allPods.value, allows));
   const draining = plans.value.filter(
-    (plan) =>
-      plan.spec?.drain !== undefined && !(leads && leaderDrains(plan, { drainInJob: false })),
+    (plan) => drains(plan) && !(leads && leaderDrains(plan, { drainInJob: false })),
   );
   const found = await Promise.all(draining.map(async (plan) => await planFindings(plan, allows)));
   return grouped(found.flat());
+}
+
+/**
+ * Resolves with the names of the Nodes that Plans select and no such Plan drains. A Plan for something else, such as the
+ * operating system, counts, too: its name does not say what its image does.
+ */
+export async function undrainedNodes({ list }: Pick<Asking, 'list'>): Promise<ReadonlySet<string>> {
+  const [plans, allNodes] = await Promise.all([list(cattlePlans), list(nodes)]);
+  if (plans.kind === 'unknown' || allNodes.kind === 'unknown') return new Set();
+  const own = allNodes.value.filter((node) => {
+    const selecting = plans.value.filter((plan) => selects(plan, node));
+    return isOfRancher(node) && selecting.length > 0 && !selecting.some(drains);
+  });
+  return new Set(own.map(({ metadata }) => metadata.name));
+}
+
+function drains({ spec }: CattlePlan): boolean {
+  return spec?.drain !== undefined;
 }
 
 const COMPONENT = 'system-upgrade-controller';

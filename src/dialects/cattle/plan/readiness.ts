@@ -11,7 +11,7 @@ import { parseJson } from '../../../util/json.ts';
 import { ownMember } from '../../../util/own-member.ts';
 import type { Component } from '../../../versions/minor-facts.ts';
 import { type Setting, settingsOfArguments } from '../../../versions/settings.ts';
-import { drainRights } from './drain-rights.ts';
+import { drainRights, undrainedNodes } from './drain-rights.ts';
 
 /**
  * K3s and RKE2 write the arguments of their process into these annotations of the Node, as a JSON list. The list also has
@@ -37,6 +37,7 @@ export const rancherReadiness: DialectReadiness = {
   },
   // Jobs do the work, so no agent runs before it.
   machines: drainRights,
+  undrained: undrainedNodes,
 };
 
 function settingsOfNode({ metadata: { name, annotations = {} } }: Node): SettingsFound[] {
