@@ -230,7 +230,7 @@ export const RANCHER_RUN_SCENES: readonly Scene[] = [
       const metadata = { name: 'a3', labels };
       const status = { ...node.status, nodeInfo: { kubeletVersion: 'v1.36.2+k3s1' } };
       await stage.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata, status });
-      await stage.wait(10);
+      await stage.wait(5);
     },
     about: ['a3'],
   }),
