@@ -16,13 +16,21 @@ test.each(DEMONSTRATIONS.slice(1).map(({ dialect }) => dialect))('%s', async (di
   expect(stdout).toMatch(/Total time: (?:\d+ min(?: \d+ s)?|\d+ s)\.\n$/);
 });
 
+function isDone({ state }: { readonly state: string }): number {
+  return state === 'done' ? 1 : 0;
+}
+
 test('the demonstration of K3s upgrades one server at a time, and no agent before all servers', async () => {
   const { stdout } = await run(process.execPath, [START, '--dialect', 'cattle']);
   const lines = stdout.split('\n');
-  const changes = lines.flatMap((line) => {
-    const [, node = '', state = ''] = / node (server\d) (Running|done)$/.exec(line) ?? [];
-    return node === '' ? [] : [{ node, state }];
-  });
+  const changes = lines
+    .flatMap((line) => {
+      const [, at = '', node = '', state = ''] =
+        /^\s*(\S+) .* node (server\d) (Running|done)$/.exec(line) ?? [];
+      return node === '' ? [] : [{ at, node, state }];
+    })
+    // One picture of the cluster may show the end of a server and the start of the next one, in the order of the names.
+    .toSorted((a, b) => (a.at === b.at ? isDone(b) - isDone(a) : 0));
   let running = new Set<string>();
   for (const { node, state } of changes) {
     running =
