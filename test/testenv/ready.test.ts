@@ -128,6 +128,38 @@ test('a user without rights gets no answer that is ok, and each check says what 
   expect((await ask('--as', 'jane', '--strict')).code).toBe(1);
 });
 
+/** A Node of a Cluster, with a pod that its budget keeps there. Only the Machine could limit the drain. */
+const ofCluster = [
+  {
+    ...node,
+    metadata: {
+      ...node.metadata,
+      annotations: {
+        ...node.metadata.annotations,
+        'cluster.x-k8s.io/cluster-name': 'blue',
+        'cluster.x-k8s.io/cluster-namespace': 'ready',
+      },
+    },
+  },
+  {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'ready-held', namespace: 'default', labels: { app: 'ready-held' } },
+    spec: {
+      nodeName: NODE,
+      containers: [{ name: 'c', image: 'none' }],
+      // No kubelet ends the pod.
+      terminationGracePeriodSeconds: 0,
+    },
+  },
+  {
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { name: 'ready-held', namespace: 'default' },
+    spec: { maxUnavailable: 0, selector: { matchLabels: { app: 'ready-held' } } },
+  },
+];
+
 /** A volume of Longhorn and a virtual machine of KubeVirt that only a setting of its product explains. */
 const operated = [
   {
@@ -168,12 +200,20 @@ test.each([
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
       subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
     }));
-    await planted(...bindings, node, webhook, ...operated);
+    await planted(...bindings, ...ofCluster, webhook, ...operated);
     const { report } = await ask('--as', user);
     const lacking = report.findings.filter(({ message }) => message.includes('you may not'));
     expect(lacking).toEqual([]);
     expect(report.findings).toContainEqual(
       expect.objectContaining({ check: 'operators', object: 'Volume default/ready' }),
+    );
+    expect(report.findings).toContainEqual(
+      expect.objectContaining({
+        check: 'drains',
+        message: expect.stringContaining(
+          'unless its Machine has a limit (it is in the management cluster, which --cluster reads)',
+        ) as unknown,
+      }),
     );
   },
 );

@@ -203,6 +203,7 @@ export const CUSTOM_KINDS = [
   ['cluster.x-k8s.io', 'v1beta2', 'MachineDeployment', 'machinedeployments'],
   ['cluster.x-k8s.io', 'v1beta2', 'MachineSet', 'machinesets'],
   ['cluster.x-k8s.io', 'v1beta2', 'MachinePool', 'machinepools'],
+  ['cluster.x-k8s.io', 'v1beta2', 'Machine', 'machines'],
   ['postgresql.cnpg.io', 'v1', 'Cluster', 'clusters'],
   ['acid.zalan.do', 'v1', 'postgresql', 'postgresqls'],
   ['longhorn.io', 'v1beta2', 'Volume', 'volumes'],
