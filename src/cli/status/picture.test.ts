@@ -88,6 +88,13 @@ test('the time in which a node of k0s goes back is a step of its own, and no wai
   ]);
 });
 
+test('a rest that is shorter than the second in which an end is recorded is no wait', () => {
+  const target = { began: later(0), since: later(20 * S), spent: { Restart: 19_001 } };
+  expect(picture(view([target]), medium(42)).at(-1)).toBe('     █=restart');
+  const longer = { ...target, spent: { Restart: 19_000 } };
+  expect(picture(view([longer]), medium(42)).at(-1)).toBe('     █=restart ·=wait');
+});
+
 test('never wider than 80 columns, and nothing where it does not fit', () => {
   const target = { began: later(0), since: later(20 * S), spent };
   for (const columns of [40, 80, 200, Number.POSITIVE_INFINITY]) {

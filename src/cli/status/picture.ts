@@ -113,8 +113,9 @@ function rowOf(target: TargetJson, { texts }: ShownPlan): Row[] {
   // The time after the last finished step belongs to the step in progress. If no such step is known, the node waited for something else.
   const unnamed = steps.length === 0 && hasAnswered(target) ? AT_WORK : WAITING;
   const rest = target.step === undefined ? unnamed : shadeOf(target.step);
-  const last =
-    ended > at || steps.length === 0 ? [{ ...rest, from: at, to: Math.max(at, ended) }] : [];
+  // The end is recorded in seconds and the steps in milliseconds, so a rest of less than a second is no wait.
+  const isRest = ended - at >= LEAST_MS || (ended > at && target.step !== undefined);
+  const last = isRest || steps.length === 0 ? [{ ...rest, from: at, to: Math.max(at, ended) }] : [];
   return [{ target, segments: [...steps, ...last] }];
 }
 
